@@ -1,0 +1,31 @@
+"""The errors a user can cause. Each layer has one class; the tools print it without a traceback and exit with status 1."""
+
+from __future__ import annotations
+
+
+class SassirError(Exception):
+    """Bad input. The message says where (file and offset, or line and column), what is wrong, and what to do."""
+
+    def at(self, where: str) -> SassirError:
+        """The same error with a place put before its message; the class is kept."""
+        return type(self)(f"{where}: {self}")
+
+
+class ContainerError(SassirError):
+    """A cubin, fatbin or host binary that cannot be read or written."""
+
+
+class EncodingError(SassirError):
+    """An instruction that has no machine word on its architecture."""
+
+
+class ListingError(SassirError):
+    """SASS text that cannot be read, or cannot be turned into words without guessing."""
+
+
+class TranslationError(SassirError):
+    """Instructions that cannot become SSA, or SSA that cannot become instructions."""
+
+
+class LaunchError(SassirError):
+    """A kernel that cannot be launched, or that fails on the GPU."""
