@@ -10,7 +10,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-_NOTATION = re.compile(r"\[?B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d)(?::T(\d))?\]?")
+_NOTATION = re.compile(r"\[?B([0-5-]{6}):R([0-6-]):W([0-6-]):([Y-]):S(\d\d)(?::T(\d))?\]?")
 
 NO_SCOREBOARD = 7
 SCOREBOARDS = 6
@@ -54,7 +54,7 @@ class Control(NamedTuple):
 
 @cache
 def decode_control(bits: int) -> Control:
-    """`bits` is word bits 105-124. Scoreboard indices 6 and 7 both mean none to the hardware's tools; only 7 is legal."""
+    """The control code in `bits`, word bits 105-124."""
     keep = bits >> 4 & 1
     index = lambda at: None if bits >> at & 7 == NO_SCOREBOARD else bits >> at & 7  # noqa: E731
     wait = tuple(i for i in range(SCOREBOARDS) if bits >> 11 + i & 1)

@@ -15,7 +15,7 @@ class Instruction(NamedTuple):
     """One machine instruction, position-independent: a branch target is a displacement from the instruction itself."""
 
     mnemonic: str
-    """Base name, `FFMA`; `OPAQUE` for a word that no table row describes (its one operand is the word's bits 0-104)."""
+    """Base name, `FFMA`; `OPAQUE` for a word that no table row describes (its one operand is the word without the control code)."""
     modifiers: tuple[str, ...] = ()
     """What follows the mnemonic, without dots: ('FTZ', 'SAT')."""
     operands: tuple[Operand, ...] = ()
