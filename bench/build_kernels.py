@@ -1,0 +1,50 @@
+"""Build the bench kernels: bench/build_kernels.py --arch sm_90 -o DIR [KERNEL …] writes DIR/KERNEL.sm_90.cubin with nvcc from PATH."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+BENCH = Path(__file__).parent
+SOURCES = {path.stem: path for folder in ("kernels", "edits") for path in sorted((BENCH / folder).glob("*.cu"))}
+
+FLAGS = {"poly_strict": ["-fmad=false"]}
+"""What a kernel is built with beyond -O3."""
+PTX_ARCH = {"silu_mul_bf16": "compute_75"}
+"""Kernels built through PTX of an older architecture, as a library that ships one PTX would be."""
+
+
+def build(kernel: str, arch: str, folder: Path) -> str | None:
+    """Compile one kernel; nvcc's message if that fails."""
+    ptx_arch = PTX_ARCH.get(kernel, arch.replace("sm_", "compute_"))
+    target = ["-gencode", f"arch={ptx_arch},code={arch}"]
+    output = folder / f"{kernel}.{arch}.cubin"
+    command = ["nvcc", "-O3", "-cubin", *target, *FLAGS.get(kernel, []), "-o", str(output), str(SOURCES[kernel])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f"{kernel} for {arch}: {result.stderr.strip()}" if result.returncode else None
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
+    parser.add_argument("--arch", action="append", required=True, help="sm_90; may be repeated")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+    if unknown := set(options.kernels) - SOURCES.keys():
+        parser.error(f"no kernel {min(unknown)!r}; there are {', '.join(SOURCES)}")
+    options.output.mkdir(parents=True, exist_ok=True)
+    jobs = [(kernel, arch) for arch in options.arch for kernel in options.kernels or SOURCES]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        failures = [message for message in pool.map(lambda job: build(*job, options.output), jobs) if message]
+    for message in failures:
+        print(message, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,165 @@
+"""Mine the encoding forms of an architecture from nvdisasm.
+
+Words of every opcode are tried, and the words of given cubins; nvdisasm sorts them into its classes. Each class is
+learned by a `Learner`, all in step, so that a thousand of them share one call. A word that turns out to belong to a
+class not met before starts another learner.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from sassir.encoders.form import Form
+from sassir.encoders.mining.learn import CONTROL, PREDICATE_TRUE, Answer, Learner, neutral
+from sassir.encoders.mining.oracle import BATCH, WORD_BYTES, Oracle
+from sassir.encoders.mining.text import split_guard, tokenize
+
+OPCODES = 1 << 13
+SEEDS = 48
+_ENCODING = (1 << 105) - 1
+_DESCRIPTOR = re.compile(r"desc\[\w+\]")
+_HIDES_DESCRIPTOR = ("sm_80", "sm_86", "sm_87", "sm_89")
+_SHOWS_DESCRIPTOR = "sm_90"
+
+
+@dataclass
+class Mined:
+    """What was found: forms, how many words of the given files each describes, and what could not be learned."""
+
+    forms: list[Form]
+    uses: list[int]
+    problems: dict[str, list[str]]
+    words: int
+
+
+def sweep(rng: random.Random) -> list[int]:
+    """Words of all 13-bit opcodes with plain registers, each modifier bit alone, and random fillings."""
+    plain = 4 << 16 | 8 << 24 | 12 << 32 | 16 << 64
+    fills = [0, 255 << 16 | 255 << 24 | 255 << 32 | 255 << 64, plain, plain | 7 << 81 | 7 << 84 | 7 << 87]
+    fills += [plain | 1 << bit for bit in range(72, 105)]
+    fills += [plain | rng.getrandbits(33) << 72 for _ in range(12)]
+    fills += [rng.getrandbits(89) << 16 for _ in range(12)]
+    return [op & 0xFFF | (fill & ~(1 << 91)) | op >> 12 << 91 | CONTROL | PREDICATE_TRUE for op in range(OPCODES) for fill in fills]
+
+
+class Session:
+    """nvdisasm's answers for one architecture; on sm_80 to sm_89 with the descriptor that its text hides."""
+
+    def __init__(self, arch: str) -> None:
+        self.oracle = Oracle(arch)
+        self.helper = Oracle(_SHOWS_DESCRIPTOR) if arch in _HIDES_DESCRIPTOR else None
+
+    def ask(self, words: list[int]) -> list[tuple[str, Answer] | None]:
+        """Class and answer of each word; None where nvdisasm rejects it or prints nothing."""
+        texts, classes = self.oracle.texts(words), self.oracle.classes(words)
+        if self.helper:
+            hidden = [i for i, c in enumerate(classes) if c and "memdesc" in c and texts[i]]
+            for start in range(0, len(hidden), BATCH):
+                part = hidden[start : start + BATCH]
+                for i, shown in zip(part, self.helper.texts([words[i] for i in part]), strict=True):
+                    if shown and _DESCRIPTOR.sub("", shown) == texts[i]:
+                        texts[i] = shown
+        result: list[tuple[str, Answer] | None] = []
+        for i, (text, name) in enumerate(zip(texts, classes, strict=True)):
+            if not text or not name:
+                result.append(None)
+                continue
+            guard, body = split_guard(text)
+            result.append((name, Answer(guard, tuple(tokenize(body)), WORD_BYTES * (i % BATCH))))
+        return result
+
+
+def mine(arch: str, corpus: Iterable[int], report: Callable[[str], None]) -> Mined:
+    """Learn every form of `arch`. `corpus` are words of real code: they seed the search and give inert bits their values."""
+    session = Session(arch)
+    uniform_zero = 255 if int(arch[3:].rstrip("af")) >= 100 else 63
+    seeds: dict[str, dict[int, None]] = {}
+    distinct = Counter(word & _ENCODING for word in corpus)
+    usage: dict[str, Counter[int]] = {}
+
+    def collect(words: list[int], answers: list[tuple[str, Answer] | None]) -> None:
+        for word, answer in zip(words, answers, strict=True):
+            if answer and len(known := seeds.setdefault(answer[0], {})) < SEEDS:
+                known[word] = None
+
+    probes = [neutral(word) for word in distinct]
+    answers = session.ask(probes)
+    collect(probes, answers)
+    for (word, count), answer in zip(distinct.items(), answers, strict=True):
+        if answer:
+            usage.setdefault(answer[0], Counter())[word] += count
+    words = sweep(random.Random(arch))
+    collect(words, session.ask(words))
+    report(f"{len(distinct)} words of the corpus and {len(words)} of the sweep are in {len(seeds)} classes")
+    learners, forms = _learn(session, seeds, uniform_zero, collect, report)
+    names = sorted(name for name, form in forms.items() if form)
+    found = [_with_defaults(form, usage.get(name, Counter())) for name in names if (form := forms[name])]
+    found = _share_defaults(found, [name in usage for name in names])
+    problems = {name: learner.problems for name, learner in learners.items() if learner.problems}
+    return Mined(found, [usage.get(name, Counter()).total() for name in names], problems, session.oracle.words)
+
+
+def _learn(
+    session: Session,
+    seeds: dict[str, dict[int, None]],
+    uniform_zero: int,
+    collect: Callable[[list[int], list[tuple[str, Answer] | None]], None],
+    report: Callable[[str], None],
+) -> tuple[dict[str, Learner], dict[str, Form | None]]:
+    """Run all learners in step; start new ones as new classes turn up."""
+    learners: dict[str, Learner] = {}
+    forms: dict[str, Form | None] = {}
+    running = {}
+    waiting: dict[str, list[int]] = {}
+    turn = 0
+    while True:
+        for name in sorted(seeds.keys() - learners.keys()):
+            learners[name] = Learner(name, list(seeds[name]), uniform_zero, random.Random(name))
+            running[name] = learners[name].run()
+            waiting[name] = next(running[name])
+        if not waiting:
+            return learners, forms
+        words = [word for question in waiting.values() for word in question]
+        answers = session.ask(words)
+        collect(words, answers)
+        at, following = 0, dict[str, list[int]]()
+        for name, question in waiting.items():
+            replies = [a[1] if a and a[0] == name else None for a in answers[at : at + len(question)]]
+            at += len(question)
+            try:
+                following[name] = running[name].send(replies)
+            except StopIteration as done:
+                forms[name] = done.value
+        waiting = following
+        turn += 1
+        if turn % 5 == 0:
+            report(f"round {turn}: {len(waiting)} of {len(learners)} classes to go, {session.oracle.words} words asked")
+
+
+def _with_defaults(form: Form, usage: Counter[int]) -> Form:
+    """The form with its inert bits as most words of the corpus have them."""
+    votes = Counter[int]()
+    for word, count in usage.items():
+        votes[word & form.inert_mask] += count
+    return replace(form, default=votes.most_common(1)[0][0] if votes else 0)
+
+
+def _share_defaults(forms: list[Form], seen: list[bool]) -> list[Form]:
+    """A form that the corpus does not use takes each inert bit as the used forms of its mnemonic have it."""
+    votes: dict[tuple[str, int], Counter[int]] = {}
+    for form, used in zip(forms, seen, strict=True):
+        for bit in form.inert if used else ():
+            votes.setdefault((form.mnemonic, bit), Counter())[form.default >> bit & 1] += 1
+    result: list[Form] = []
+    for form, used in zip(forms, seen, strict=True):
+        if not used:
+            bits = [b for b in form.inert if votes.get((form.mnemonic, b), Counter({0: 1})).most_common(1)[0][0]]
+            form = replace(form, default=sum(1 << b for b in bits))
+        result.append(form)
+    return result
+
+

@@ -1,0 +1,287 @@
+"""All forms of one architecture: words to instructions and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sassir.asm.control import Control, decode_control, encode_control
+from sassir.asm.instruction import OPAQUE, Instruction
+from sassir.asm.operand import Operand
+from sassir.encoders.aliases import ALIASED, add_alias, drop_alias
+from sassir.encoders.compiled import Bits, Component
+from sassir.encoders.form import Form, gather, scatter
+from sassir.encoders.notation import parse_form
+from sassir.errors import EncodingError
+
+_CONTROL_AT = 105
+_CONTROL = (1 << 20) - 1
+_REUSE = 7 << 122
+_NO_YIELD = 1 << 109
+_ILLEGAL_SCHEDULES = frozenset({16, 28, 29, 30, 31})
+"""Stall and yield bits that no hardware of sm_75 to sm_121 knows."""
+_GUARD_BITS = (15, 14, 13, 12)
+_TRUE = 7
+_UNSEEN = object()
+
+
+def _runs(bits: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Runs of descending bits."""
+    runs: list[tuple[int, ...]] = []
+    for bit in bits:
+        if runs and bit == runs[-1][-1] - 1:
+            runs[-1] = (*runs[-1], bit)
+        else:
+            runs.append((bit,))
+    return runs
+
+
+class CompiledForm:
+    """One form ready for use."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.name, *operands = [Component(form, parts) for parts in form.components]
+        self.operands = tuple(operands)
+        self.optional = tuple(c.encode("", "") for c in operands)
+        self.fixed_mask, self.fixed_value = form.fixed_mask, form.fixed_value
+        self.constant = form.opcode & 0xFFF | (form.opcode >> 12) << 91 | self.fixed_value
+        shown = self.name.mask
+        for component in operands:
+            shown |= component.mask
+        hidden = tuple(b for b in (127, 126, 125, 124, 123, 122) if not shown >> b & 1) + form.inert
+        self.default = form.default
+        if form.guard is None:
+            hidden += _GUARD_BITS
+            self.default |= _TRUE << 12
+        self.hidden_mask = sum(1 << b for b in hidden)
+        self.hidden = {f"b{run[-1]}": run for run in _runs(hidden)}
+        self.names: dict[int, tuple[str, tuple[str, ...]] | None] = {}
+        self.extras: dict[int, tuple[tuple[str, int], ...]] = {self.default: ()}
+
+    def decode(self, word: int, control: Control, original: int) -> Instruction | None:
+        """The instruction; None when the word is not of this form."""
+        key = word & self.name.mask
+        name = self.names.get(key, _UNSEEN)
+        if name is _UNSEEN:
+            name = self.names[key] = self._name(key)
+        if name is None:
+            return None
+        operands: list[Operand] = []
+        for component in self.operands:
+            operand = component.operands.get(word & component.mask, _UNSEEN)
+            if operand is _UNSEEN:
+                operand = component.operand(word)
+            if operand is False:
+                return None
+            if operand is not None:
+                operands.append(operand)  # type: ignore[arg-type]
+        mnemonic, modifiers = name  # type: ignore[misc]
+        if mnemonic in ALIASED:
+            modifiers = add_alias(modifiers, tuple(operands))
+        key = word & self.hidden_mask
+        extra = self.extras.get(key)
+        if extra is None:
+            extra = self.extras[key] = self._extra(key)
+        guard = None
+        if word & 0xF000 != 0x7000 and self.form.guard is not None:
+            guard = decode_guard(self.form.guard, word >> 12 & 15)
+        return Instruction(mnemonic, modifiers, tuple(operands), guard, control, extra, original)
+
+    def _name(self, word: int) -> tuple[str, tuple[str, ...]] | None:
+        text = self.name.text(word)
+        if text is None:
+            return None
+        mnemonic, *modifiers = text[0].split(".")
+        return mnemonic, tuple(modifiers)
+
+    def _extra(self, word: int) -> tuple[tuple[str, int], ...]:
+        return tuple((name, gather(word, run)) for name, run in self.hidden.items() if gather(word ^ self.default, run))
+
+    def encode(self, name: str, operands: tuple[Operand, ...]) -> int | None:
+        """Word bits that name and operands decide, with the form's own; None when this form cannot spell them."""
+        head = self.name.encode(name, name)
+        if not head:
+            return None
+        for spelling in self._align(operands, 0, 0):
+            word = _combine((head, *spelling))
+            if word is not None:
+                return word | self.constant
+        return None
+
+    def _align(self, operands: tuple[Operand, ...], at: int, used: int) -> Iterator[tuple[tuple[Bits, ...], ...]]:
+        """For each way to lay the operands over the components, an earlier operand first, the spellings of each."""
+        if at == len(self.operands):
+            if used == len(operands):
+                yield ()
+            return
+        if used < len(operands):
+            operand = operands[used]
+            found = self.operands[at].encode(operand, operand.text)
+            if found:
+                for rest in self._align(operands, at + 1, used + 1):
+                    yield (found, *rest)
+        if self.optional[at]:
+            for rest in self._align(operands, at + 1, used):
+                yield (self.optional[at], *rest)
+
+
+def _combine(spellings: tuple[tuple[Bits, ...], ...], at: int = 0, bits: int = 0, mask: int = 0) -> int | None:
+    """The first choice of one spelling each that agree on the bits they share."""
+    for i in range(at, len(spellings)):
+        ways = spellings[i]
+        if len(ways) == 1:
+            value, decides = ways[0]
+            if (bits ^ value) & mask & decides:
+                return None
+            bits |= value
+            mask |= decides
+            continue
+        for value, decides in ways:
+            if not (bits ^ value) & mask & decides:
+                word = _combine(spellings, i + 1, bits | value, mask | decides)
+                if word is not None:
+                    return word
+        return None
+    return bits
+
+
+def decode_guard(file: str, bits: int) -> Operand:
+    """`bits` is predicate number and, as the highest bit, negation."""
+    index = bits & 7
+    return Operand.of("!$" if bits & 8 else "$", (file + ("T" if index == _TRUE else str(index)),))
+
+
+class Table:
+    """Encoder and decoder of one architecture."""
+
+    def __init__(self, arch: str, blocks: Mapping[str, str]) -> None:
+        """`blocks` are the forms in table notation by identifier `MNEMONIC.opcode.n`; each is compiled when first needed."""
+        self.arch, self.blocks = arch, blocks
+        self._opcodes: dict[int, list[str]] = {}
+        self._mnemonics: dict[str, list[str]] = {}
+        for identifier in blocks:
+            mnemonic, opcode, _ = identifier.split(".")
+            self._opcodes.setdefault(int(opcode, 16), []).append(identifier)
+            self._mnemonics.setdefault(mnemonic, []).append(identifier)
+        self._compiled: dict[str, CompiledForm] = {}
+        self._by_opcode: dict[int, tuple[tuple[int, int, CompiledForm], ...]] = {}
+        self._by_mnemonic: dict[str, tuple[CompiledForm, ...]] = {}
+
+    @property
+    def mnemonics(self) -> tuple[str, ...]:
+        """All mnemonics, alphabetically."""
+        return tuple(sorted(self._mnemonics))
+
+    def form(self, identifier: str) -> CompiledForm:
+        """A form of the table."""
+        compiled = self._compiled.get(identifier)
+        if compiled is None:
+            compiled = self._compiled[identifier] = CompiledForm(parse_form(self.blocks[identifier]))
+        return compiled
+
+    def _decoders(self, opcode: int) -> tuple[tuple[int, int, CompiledForm], ...]:
+        """Forms of an opcode, those that require the most bits first."""
+        forms = sorted((self.form(i) for i in self._opcodes.get(opcode, ())), key=lambda f: -len(f.form.fixed))
+        found = self._by_opcode[opcode] = tuple((f.fixed_mask, f.fixed_value, f) for f in forms)
+        return found
+
+    def _encoders(self, mnemonic: str) -> tuple[CompiledForm, ...]:
+        """Forms of a mnemonic, in the order of the table."""
+        found = self._by_mnemonic[mnemonic] = tuple(self.form(i) for i in self._mnemonics.get(mnemonic, ()))
+        return found
+
+    def decode(self, word: int) -> Instruction:
+        """The instruction of a 128-bit word; OPAQUE when no form of the table describes it."""
+        opcode = word & 0xFFF | word >> 79 & 0x1000
+        forms = self._by_opcode.get(opcode)
+        if forms is None:
+            forms = self._decoders(opcode)
+        if word >> _CONTROL_AT & 31 not in _ILLEGAL_SCHEDULES:
+            control = decode_control(word >> _CONTROL_AT & _CONTROL)
+            code = word if word & _NO_YIELD else word & ~_REUSE
+            for mask, value, form in forms:
+                if code & mask == value:
+                    instruction = form.decode(code, control, word)
+                    if instruction is not None:
+                        return instruction
+        return opaque(word)
+
+    def encode(self, instruction: Instruction) -> int:
+        """The 128-bit word, made from the fields alone: `instruction.word` is not looked at.
+
+        Raises EncodingError when the mnemonic is unknown, an operand or modifier has no place in any of its forms, or the
+        control code or a hidden field is out of range.
+        """
+        mnemonic, modifiers, operands, guard, control, extra, _ = instruction
+        if mnemonic == OPAQUE:
+            return _encode_opaque(instruction)
+        forms = self._by_mnemonic.get(mnemonic)
+        if forms is None:
+            forms = self._encoders(mnemonic)
+        name = ".".join((mnemonic, *(drop_alias(modifiers) if mnemonic in ALIASED else modifiers)))
+        for form in forms:
+            word = form.encode(name, operands)
+            if word is not None:
+                break
+        else:
+            raise EncodingError(self._why_not(instruction, name))
+        hidden = form.default
+        for field, value in extra:
+            run = form.hidden.get(field)
+            if run is None or value >> len(run):
+                raise EncodingError(f"`{instruction.text}`: {self.arch} has no hidden field {field} that can hold {value:#x}")
+            hidden = hidden & ~scatter((1 << len(run)) - 1, run) | scatter(value, run)
+        try:
+            bits = encode_control(control)
+        except ValueError as error:
+            raise EncodingError(f"`{instruction.text}`: {error}") from error
+        if word & _REUSE and control.yield_:
+            raise EncodingError(f"`{instruction.text}`: .reuse needs a control code without yield")
+        return word | hidden | _encode_guard(guard, form.form.guard, instruction) | bits << _CONTROL_AT
+
+    def _why_not(self, instruction: Instruction, name: str) -> str:
+        """What to tell the user who wrote an instruction without a form."""
+        forms = self._encoders(instruction.mnemonic)
+        where = f"`{instruction.text}` has no encoding on {self.arch}"
+        if not forms:
+            return f"{where}: {instruction.mnemonic} is not a mnemonic of this architecture"
+        if not any(f.name.encode(name, name) for f in forms):
+            return f"{where}: no form of {instruction.mnemonic} has the modifiers .{'.'.join(instruction.modifiers)}"
+        for i, operand in enumerate(instruction.operands):
+            if not any(c.encode(operand, operand.text) for f in forms for c in f.operands):
+                return f"{where}: operand {i + 1}, `{operand.text}`, fits no form of {instruction.mnemonic}"
+        return f"{where}: its operands do not fit together in any form of {instruction.mnemonic}"
+
+
+def _encode_guard(guard: Operand | None, file: str | None, instruction: Instruction) -> int:
+    if guard is None:
+        return _TRUE << 12 if file is not None else 0
+    name = guard.registers[0]
+    index = name[len(file or "") :]
+    if file is None or not name.startswith(file) or index not in "0123456T" or guard.template not in ("$", "!$"):
+        raise EncodingError(f"`{instruction.text}`: guard {guard.text} should be {'absent' if file is None else f'a {file} register'}")
+    return (_TRUE if index == "T" else int(index)) << 12 | (guard.template == "!$") << 15
+
+
+def opaque(word: int) -> Instruction:
+    """The instruction that keeps a word as it is: control code readable, everything else one number."""
+    if word >> _CONTROL_AT & 31 in _ILLEGAL_SCHEDULES:
+        return Instruction(OPAQUE, (), (Operand.of(f"{word:#x}"),), None, Control(0, True), (("schedule", 1),), word)
+    control = decode_control(word >> _CONTROL_AT & _CONTROL)
+    rest = word & ~(encode_control(control) << _CONTROL_AT | _control_mask(control))
+    return Instruction(OPAQUE, (), (Operand.of(f"{rest:#x}"),), None, control, (), word)
+
+
+def _control_mask(control: Control) -> int:
+    """Word bits that the control code owns: reuse bits belong to it only as a batch marker."""
+    return ((1 << 17) - 1 | (7 << 17 if control.yield_ else 0)) << _CONTROL_AT
+
+
+def _encode_opaque(instruction: Instruction) -> int:
+    (operand,) = instruction.operands
+    rest = operand.integer
+    if rest is None or rest >> 128:
+        raise EncodingError(f"`{instruction.text}`: the operand of {OPAQUE} is the instruction's word in hexadecimal")
+    if instruction.extra:
+        return rest
+    return rest & ~_control_mask(instruction.control) | encode_control(instruction.control) << _CONTROL_AT

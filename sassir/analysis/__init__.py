@@ -1,0 +1,1 @@
+"""Facts about code that passes and translations ask for."""

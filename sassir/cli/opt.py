@@ -1,0 +1,181 @@
+"""`sassir-opt`: mlir-opt for machine code. xDSL's tool, plus cubins and listings as input and output."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from io import BytesIO, StringIO
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, PassFailedException, VerifyException
+from xdsl.xdsl_opt_main import xDSLOptMain
+
+from sassir import __version__
+from sassir.errors import SassirError
+from sassir.universe import SASSIR
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+_ELF, _FATBIN = b"\x7fELF", bytes.fromhex("50ed55ba")
+_PIPELINE = "builtin.module("
+_BAD_INPUT, _BAD_USAGE = 1, 2
+
+
+class _Output(StringIO):
+    """Output that is held back until everything went well."""
+
+    text = ""
+
+    def close(self) -> None:
+        self.text = self.getvalue()
+        super().close()
+
+
+class SassirOpt(xDSLOptMain):
+    """The tool for one command line. `run` writes the output only when nothing failed."""
+
+    version_format = f"sassir-opt {__version__}, with xDSL {{xdsl_version}}"
+
+    def __init__(self, args: Sequence[str] | None = None) -> None:
+        arguments = [*(sys.argv[1:] if args is None else args)]
+        super().__init__("Optimise NVIDIA machine code: cubins, listings (.sass) and their SSA form (.mlir)", _with_target(arguments))
+
+    def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
+        super().register_all_arguments(arg_parser)
+        self.usage = arg_parser
+        arg_parser.add_argument("--arch", help="which cubin of a fatbin, library or executable, or part of a listing: sm_90")
+        arg_parser.add_argument("--onto", metavar="FILE", help="the cubin that the code of a listing goes into")
+        arg_parser.add_argument("--pass-pipeline", dest="passes", type=_pipeline, help="passes as mlir-opt takes them: builtin.module(a,b)")
+        arg_parser.add_argument("--mlir-print-op-generic", dest="print_op_generic", action="store_true", help="like --print-op-generic")
+
+    def register_all_dialects(self) -> None:
+        super().register_all_dialects()
+        for name, factory in SASSIR.all_dialects.items():
+            if name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(name, factory)
+
+    def register_all_frontends(self) -> None:
+        super().register_all_frontends()
+        self.available_frontends = {**SASSIR.all_frontends, **self.available_frontends}
+
+    def register_all_passes(self) -> None:
+        super().register_all_passes()
+        self.available_passes = {**SASSIR.all_passes, **self.available_passes}
+
+    def register_all_targets(self) -> None:
+        super().register_all_targets()
+        self.available_targets = {**SASSIR.all_targets, **self.available_targets}
+
+    def setup_pipeline(self) -> None:
+        try:
+            super().setup_pipeline()
+        except (ValueError, ArgSpecParseError, ParseError) as error:
+            self.usage.error(str(error))
+
+    def get_input_stream(self) -> tuple[IO[bytes], str]:
+        """The input, and its kind: by content where that is binary, else by the extension (standard input: mlir)."""
+        name = self.args.input_file
+        data = sys.stdin.buffer.read() if name is None else Path(name).read_bytes()
+        if data.startswith((_ELF, _FATBIN)):
+            return BytesIO(data), "cubin"
+        extension = "mlir" if name is None else Path(name).suffix.removeprefix(".")
+        if extension in ("fatbin", "so", "exe", "o"):
+            return BytesIO(data), "cubin"
+        if extension not in self.available_frontends and self.args.frontend is None:
+            raise SassirError(f"{name}: what is this? Say so with -f: {', '.join(self.available_frontends)}")
+        return BytesIO(data), extension if extension in self.available_frontends else "mlir"
+
+    def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
+        kind = parse_spec(self.args.frontend or file_extension).name
+        if self.args.arch is not None:
+            if kind not in SASSIR.all_frontends:
+                self.usage.error(f"--arch chooses a part of a cubin or listing, but the input is {kind}")
+            self.args.frontend = f'{kind}{{arch="{self.args.arch}"}}'
+        module = super().parse_chunk(chunk, file_extension, start_offset)
+        if module is not None and self.args.onto is not None:
+            from sassir.translate.cubin import onto
+
+            onto(module, Path(self.args.onto).read_bytes(), self.args.onto)
+        return module
+
+    def prepare_output(self) -> IO[str]:
+        self.output, self.binary = _Output(), b""
+        return self.output
+
+    def output_resulting_program(self, prog: ModuleOp) -> str:
+        spec = parse_spec(self.args.target)
+        if spec.name != "cubin":
+            return super().output_resulting_program(prog)
+        from sassir.translate.frontends import CubinTarget
+
+        if self.binary:
+            raise SassirError("one cubin cannot hold the parts of a split input; write each to a file of its own")
+        self.binary = CubinTarget.from_spec(spec).emit_bytes(prog)
+        return ""
+
+    def run(self) -> None:
+        super().run()
+        data = self.binary or self.output.text.encode()
+        if self.args.output_file is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        else:
+            _replace(Path(self.args.output_file), data)
+
+
+def _with_target(args: list[str]) -> list[str]:
+    """Without -t, the extension of the output file chooses the target."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-t", "--target")
+    parser.add_argument("-o", "--output-file", default="")
+    given = parser.parse_known_args(args)[0]
+    extension = Path(given.output_file).suffix.removeprefix(".")
+    return args if given.target or extension not in SASSIR.all_targets else [*args, "-t", extension]
+
+
+def _pipeline(text: str) -> str:
+    """The passes inside of `builtin.module( )`."""
+    if not (text.startswith(_PIPELINE) and text.endswith(")")):
+        raise argparse.ArgumentTypeError(f"expected {_PIPELINE}PASS,PASS), got {text}")
+    return text[len(_PIPELINE) : -1]
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file at once: it is there whole, or as it was before."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    os.chmod(file.name, 0o666 & ~_umask())
+    os.replace(file.name, path)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run the tool. Returns 0, or 1 for bad input, with one message on standard error; bad usage exits with 2."""
+    try:
+        SassirOpt(args).run()
+    except (SassirError, DiagnosticException, VerifyException, PassFailedException) as error:
+        message = str(error)
+    except ParseError as error:
+        message = str(error)
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    else:
+        return 0
+    print(f"error: {message}", file=sys.stderr)
+    return _BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""The `sass` dialect of xDSL: NVIDIA machine code with one SSA value per 32-bit register."""
+
+from xdsl.ir import Dialect
+
+from sassir.dialect.attributes import ControlAttr, FieldsAttr, OriginAttr
+from sassir.dialect.container import CONTAINERS, ContainerAttr
+from sassir.dialect.operations import INSTRUCTIONS, EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, WarpsyncCollectiveOp
+from sassir.dialect.registers import FILES
+from sassir.dialect.template import TemplateAttr
+
+SASS = Dialect(
+    "sass",
+    [KernelOp, LabelOp, NextOp, EndOp, OpaqueOp, WarpsyncCollectiveOp, *INSTRUCTIONS.values()],
+    [*FILES.values(), TemplateAttr, ControlAttr, FieldsAttr, OriginAttr, ContainerAttr],
+    [CONTAINERS],
+)

@@ -1,0 +1,20 @@
+"""The underscore members of xDSL 0.75 that sassir uses for speed, all in this file.
+
+`op.operands` builds a proxy object on each call (0.7 µs against 0.04), and setting `name_hint` matches two patterns.
+"""
+
+# pyright: reportPrivateUsage=false
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+
+def operands(op: Operation) -> tuple[SSAValue, ...]:
+    """The operands as a plain tuple."""
+    return op._operands
+
+
+def name(values: tuple[SSAValue, ...] | SSAValue | Block, hint: str) -> None:
+    """Set a name hint that is known to be valid."""
+    for value in values if isinstance(values, tuple) else (values,):
+        value._name = hint

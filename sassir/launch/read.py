@@ -1,0 +1,193 @@
+"""Reader of launch files: TOML that says how a kernel file is launched. The format is described in docs/launch-files.md.
+
+    [launches]
+    full = { n = 33554432, blocks = 2112 }
+    tail = { n = 1000, blocks = 3 }
+
+    [buffers]
+    x = { dtype = "f32", shape = "n", role = "in", fill = "uniform(-1, 1)" }
+    y = { dtype = "f32", shape = "n", role = "inout", fill = "uniform(-1, 1)" }
+
+    [[steps]]
+    kernel = "saxpy"
+    grid = "blocks"
+    block = 256
+    arguments = [{ i32 = "n" }, { f32 = 1.5 }, "x", "y"]
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar, cast, get_args
+
+from sassir.errors import LaunchError
+from sassir.launch.data import GENERATORS, STORAGE
+from sassir.launch.expression import Number, evaluate, evaluate_call
+from sassir.launch.records import Buffer, Dim3, Facts, Launch, LaunchFile, Role, Scalar, Step, Tolerance
+
+Table = Mapping[str, Any]
+Sizes = Mapping[str, Number]
+Flags = TypeVar("Flags", Facts, Tolerance)
+
+MAX_BLOCK = (1024, 1024, 64)
+MAX_BLOCK_THREADS = 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+def read_launch_file(path: str | Path) -> LaunchFile:
+    """Every launch of the file, evaluated and checked. Raises LaunchError with file, launch and key."""
+    path = Path(path)
+    with _place(str(path)):
+        try:
+            document = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise LaunchError(f"cannot read the launch file: {error}") from error
+        keys = {"seed", "sizes", "symbols", "fill", "facts", "tolerance"}
+        _check_keys(document, required={"launches", "buffers", "steps"}, optional=keys)
+        launches = _table(document, "launches")
+        for name in _table(document, "fill"):
+            if name not in launches:
+                raise LaunchError(f"fill.{name}: there is no launch {name!r}; there are {', '.join(launches)}")
+        return LaunchFile(
+            path,
+            {name: _read_launch(document, name) for name in launches},
+            _read_flags(document, "facts", Facts) or Facts(),
+            _read_flags(document, "tolerance", Tolerance),
+        )
+
+
+@contextmanager
+def _place(place: str) -> Generator[None]:
+    try:
+        yield
+    except LaunchError as error:
+        raise error.at(place) from error
+
+
+def _check_keys(table: Table, required: set[str], optional: set[str]) -> None:
+    if missing := required - table.keys():
+        raise LaunchError(f"the key {min(missing)!r} is missing")
+    if unknown := table.keys() - required - optional:
+        raise LaunchError(f"unknown key {min(unknown)!r}; known: {', '.join(sorted(required | optional))}")
+
+
+def _table(document: Table, key: str) -> Table:
+    value = document.get(key, {})
+    if not isinstance(value, dict):
+        raise LaunchError(f"{key}: expected a table, found {value!r}")
+    return cast(Table, value)
+
+
+def _read_launch(document: Table, name: str) -> Launch:
+    with _place(f"launches.{name}"):
+        sizes = _read_sizes(document, name)
+        fills = _table(_table(document, "fill"), name)
+        buffers = {key: _read_buffer(document, key, sizes, fills.get(key)) for key in _table(document, "buffers")}
+        if unknown := fills.keys() - buffers.keys():
+            raise LaunchError(f"fill.{name} names the unknown buffer {min(unknown)!r}; there are {', '.join(buffers)}")
+        steps = tuple(_read_step(step, i, buffers, sizes) for i, step in enumerate(document["steps"]))
+        symbols = tuple((symbol, _find(buffers, buffer, f"symbols.{symbol}")) for symbol, buffer in _table(document, "symbols").items())
+        used = {argument.name for step in steps for argument in step.arguments if isinstance(argument, Buffer)}
+        if idle := buffers.keys() - used - {buffer.name for _, buffer in symbols}:
+            raise LaunchError(f"no step uses the buffer {min(idle)!r}; pass it as an argument or remove it")
+        return Launch(name, sizes, tuple(buffers.values()), symbols, steps)
+
+
+def _read_sizes(document: Table, name: str) -> Sizes:
+    sizes: dict[str, Number] = {}
+    for key, value in _table(document["launches"], name).items():
+        with _place(key):
+            sizes[key] = evaluate(value, sizes)
+    for key, value in _table(document, "sizes").items():
+        if key not in sizes:
+            with _place(f"sizes.{key}"):
+                sizes[key] = evaluate(value, sizes)
+    return sizes
+
+
+def _read_buffer(document: Table, name: str, sizes: Sizes, fill: object) -> Buffer:
+    with _place(f"buffers.{name}"):
+        table = _table(document["buffers"], name)
+        _check_keys(table, required={"dtype", "shape", "role"}, optional={"fill"})
+        dtype, role, shape = table["dtype"], table["role"], table["shape"]
+        if dtype not in STORAGE:
+            raise LaunchError(f"dtype: unknown element type {dtype!r}; known: {', '.join(STORAGE)}")
+        if role not in get_args(Role):
+            raise LaunchError(f"role: unknown role {role!r}; known: {', '.join(get_args(Role))}")
+        if fill is None:
+            fill = table.get("fill", "poison" if role in ("out", "scratch") else None)
+        if fill is None:
+            raise LaunchError(f"fill: a buffer that is read needs one, for example uniform(-1, 1); known: {', '.join(GENERATORS)}")
+        generator, arguments = evaluate_call(fill, sizes)
+        if generator not in GENERATORS:
+            raise LaunchError(f"fill: unknown generator {generator!r}; known: {', '.join(GENERATORS)}")
+        extents = cast(list[object], shape) if isinstance(shape, list) else [shape]
+        seed = _whole(document.get("seed", 1), {}, "seed")
+        return Buffer(name, dtype, tuple(_whole(extent, sizes, "shape") for extent in extents), role, generator, arguments, seed)
+
+
+def _read_step(table: Table, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Step:
+    with _place(f"steps[{index}]"):
+        _check_keys(table, required={"kernel", "grid", "block", "arguments"}, optional={"shared"})
+        block = _read_dim3(table["block"], sizes, "block", MAX_BLOCK)
+        if math.prod(block) > MAX_BLOCK_THREADS:
+            raise LaunchError(f"block: {math.prod(block)} threads; a block has at most {MAX_BLOCK_THREADS}")
+        arguments = [_read_argument(argument, i, buffers, sizes) for i, argument in enumerate(table["arguments"])]
+        grid = _read_dim3(table["grid"], sizes, "grid", MAX_GRID)
+        return Step(table["kernel"], grid, block, _whole(table.get("shared", 0), sizes, "shared"), tuple(arguments))
+
+
+def _read_argument(argument: object, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Buffer | Scalar:
+    with _place(f"arguments[{index}]"):
+        match argument:
+            case str(name):
+                return _find(buffers, name, "buffer")
+            case dict() if len(cast(Table, argument)) == 1:
+                ((dtype, value),) = cast(Table, argument).items()
+                if dtype not in STORAGE:
+                    raise LaunchError(f"unknown scalar type {dtype!r}; known: {', '.join(STORAGE)}")
+                scalar = Scalar(dtype, evaluate(value, sizes))
+                scalar.stored()
+                return scalar
+            case _:
+                raise LaunchError(f'expected the name of a buffer or a scalar such as {{ i32 = "n" }}, found {argument!r}')
+
+
+def _read_dim3(value: object, sizes: Sizes, key: str, limits: Dim3) -> Dim3:
+    extents = [_whole(extent, sizes, key) for extent in (cast(list[object], value) if isinstance(value, list) else [value])]
+    x, y, z = (*extents, 1, 1, 1)[:3]
+    if len(extents) > 3 or not all(1 <= extent <= limit for extent, limit in zip((x, y, z), limits, strict=True)):
+        raise LaunchError(f"{key}: {extents} is not up to three counts from 1 to {limits}")
+    return x, y, z
+
+
+def _whole(value: object, sizes: Sizes, key: str) -> int:
+    with _place(key):
+        number = evaluate(value, sizes)
+        if number != int(number) or number < 0:
+            raise LaunchError(f"{value!r} is {number}, not a whole number from 0")
+        return int(number)
+
+
+def _find(buffers: Mapping[str, Buffer], name: object, key: str) -> Buffer:
+    if name not in buffers:
+        raise LaunchError(f"{key}: unknown buffer {name!r}; there are {', '.join(buffers)}")
+    return buffers[cast(str, name)]
+
+
+def _read_flags(document: Table, key: str, record: type[Flags]) -> Flags | None:
+    if key not in document:
+        return None
+    with _place(key):
+        table = _table(document, key)
+        defaults = {f.name: f.default for f in fields(record)}
+        _check_keys(table, required=set(), optional=set(defaults))
+        for name, value in table.items():
+            if isinstance(value, bool) != isinstance(defaults[name], bool) or not isinstance(value, int | float):
+                raise LaunchError(f"{name}: {value!r} is not of the kind of its default, {defaults[name]!r}")
+        return record(**table)

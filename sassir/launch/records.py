@@ -1,0 +1,172 @@
+"""What a launch file says, as immutable records: buffers, scalars, kernel steps, facts and tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from zlib import crc32
+
+import numpy as np
+
+from sassir.errors import LaunchError
+from sassir.launch.data import STORAGE, Array, generate, is_float, store
+
+Role = Literal["in", "out", "inout", "scratch"]
+Dim3 = tuple[int, int, int]
+
+POINTER_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array in global memory. `in` is only read, `out` and `inout` are results, `scratch` may end with anything."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    role: Role
+    generator: str
+    generator_arguments: tuple[float, ...]
+    seed: int
+
+    @property
+    def length(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes."""
+        return self.length * STORAGE[self.dtype].itemsize
+
+    @property
+    def is_output(self) -> bool:
+        """The content after the launch is a result."""
+        return self.role in ("out", "inout")
+
+    def initial(self) -> Array:
+        """The content before the launch: the same bits every time, whatever other buffers there are. Raises LaunchError."""
+        seed = (self.seed, crc32(self.name.encode()))
+        return generate(self.generator, self.generator_arguments, self.dtype, self.length, seed).reshape(self.shape)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A kernel argument passed by value."""
+
+    dtype: str
+    value: int | float
+
+    def stored(self) -> Array:
+        """The value in its element type. Raises LaunchError for a number that the type cannot hold."""
+        if is_float(self.dtype):
+            return store(np.array(self.value, np.float64), self.dtype)
+        limits = np.iinfo(STORAGE[self.dtype])
+        if self.value != int(self.value) or not limits.min <= self.value <= limits.max:
+            raise LaunchError(f"{self.value} is not a value of {self.dtype} ({limits.min} to {limits.max})")
+        return np.array(int(self.value), STORAGE[self.dtype])
+
+
+Argument = Buffer | Scalar
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kernel launch."""
+
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    shared: int
+    """Dynamic shared memory in bytes."""
+    arguments: tuple[Argument, ...]
+
+    def offsets(self) -> tuple[int, ...]:
+        """Byte offset of each argument in the parameter block, and its size at the end: every argument aligned to its own size."""
+        offsets, end = list[int](), 0
+        for argument in self.arguments:
+            size = POINTER_BYTES if isinstance(argument, Buffer) else STORAGE[argument.dtype].itemsize
+            begin = -(-end // size) * size
+            offsets.append(begin)
+            end = begin + size
+        return (*offsets, end)
+
+    def pack(self, addresses: Mapping[str, int]) -> bytes:
+        """The parameter block, with each buffer at its address in `addresses`."""
+        *offsets, size = self.offsets()
+        block = bytearray(size)
+        for offset, argument in zip(offsets, self.arguments, strict=True):
+            if isinstance(argument, Buffer):
+                data = addresses[argument.name].to_bytes(POINTER_BYTES, "little")
+            else:
+                data = argument.stored().tobytes()
+            block[offset : offset + len(data)] = data
+        return bytes(block)
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How far results may differ where a float fact was used; without one they must be equal bit for bit."""
+
+    absolute: float = 0
+    relative: float = 0
+    """Of the magnitude of the original's element."""
+    differing: float = 0
+    """Share of the elements that may lie outside."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What holds for every launch of the file beyond its sizes, and what of float arithmetic may be given up."""
+
+    noalias: bool = False
+    """No two pointer arguments reach the same memory."""
+    align: int = 1
+    """Every pointer argument is a multiple of this many bytes."""
+    contract: bool = False
+    """A product and a sum may become one fused multiply-add, rounded once."""
+    ftz: bool = False
+    """Denormals may become zero."""
+    approx: bool = False
+    """Division, square root and elementary functions may be the hardware's approximations."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One case of a launch file: sizes chosen, everything evaluated."""
+
+    name: str
+    sizes: Mapping[str, int | float] = field(hash=False)
+    buffers: tuple[Buffer, ...]
+    symbols: tuple[tuple[str, Buffer], ...]
+    """Module globals and constants, and the buffer whose initial content they are filled with."""
+    steps: tuple[Step, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all buffers together."""
+        return sum(buffer.nbytes for buffer in self.buffers)
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """The buffers that hold results."""
+        return tuple(buffer for buffer in self.buffers if buffer.is_output)
+
+
+@dataclass(frozen=True)
+class LaunchFile:
+    """All launches of one kernel file."""
+
+    path: Path
+    launches: Mapping[str, Launch]
+    facts: Facts
+    tolerance: Tolerance | None
+
+    def launch(self, name: str) -> Launch:
+        """The launch called `name`. Raises LaunchError."""
+        if name not in self.launches:
+            raise LaunchError(f"{self.path}: no launch {name!r}; there are {', '.join(self.launches)}")
+        return self.launches[name]

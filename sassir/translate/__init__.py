@@ -1,0 +1,1 @@
+"""Lift (instructions to SSA) and emit (SSA to instructions), and what reads and writes modules with them."""

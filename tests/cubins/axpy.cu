@@ -1,0 +1,5 @@
+// The smallest kernel with a bounds check and global memory.
+extern "C" __global__ void axpy(int n, float a, const float *x, float *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Makes the binaries of this folder from its .cu files: sh build.sh PTXAS_11_8 PTXAS_12_9
+# nvcc and ptxas 13.0.88 have to be on PATH; the two arguments are the ptxas of the wheels nvidia-cuda-nvcc-cu11==11.8.89 and
+# nvidia-cuda-nvcc-cu12==12.9.86. The binaries are committed because the tests must not need a compiler.
+set -eu
+cd "$(dirname "$0")"
+ptxas_11=$1
+ptxas_12=$2
+scratch=$(mktemp -d)
+
+for sm in 75 80 90 90a 100 120; do
+    nvcc -cubin -arch=sm_$sm -o axpy.sm_$sm.cubin axpy.cu
+    nvcc -cubin -arch=sm_$sm -o calls.sm_$sm.cubin calls.cu
+done
+for sm in 75 90 120; do
+    nvcc -cubin -arch=sm_$sm -o jump.sm_$sm.cubin jump.cu
+    # By way of PTX, to take the name of this folder out of the line table.
+    nvcc -ptx -lineinfo -arch=compute_$sm -o "$scratch/print.ptx" print.cu
+    sed "s|$PWD/||" "$scratch/print.ptx" >"$scratch/print.clean.ptx"
+    ptxas -lineinfo -arch=sm_$sm -o print.sm_$sm.cubin "$scratch/print.clean.ptx"
+    nvcc -cubin -dc -arch=sm_$sm -o hop.sm_$sm.cubin hop.cu # relocatable
+done
+
+# Older toolkits: PTX of the newer compiler, with a version that they accept. 7.8 is enough for calls.cu.
+nvcc -ptx -arch=compute_75 -o "$scratch/new.ptx" calls.cu
+sed 's/^\.version.*/.version 7.8/' "$scratch/new.ptx" >"$scratch/calls.ptx"
+for sm in 75 90; do
+    "$ptxas_11" -arch=sm_$sm -o calls.cuda11.sm_$sm.cubin "$scratch/calls.ptx"
+    "$ptxas_12" -arch=sm_$sm -o calls.cuda12.sm_$sm.cubin "$scratch/calls.ptx"
+done
+for sm in 100a 120; do
+    "$ptxas_12" -arch=sm_$sm -o calls.cuda12.sm_$sm.cubin "$scratch/calls.ptx"
+done
+
+archs="-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_120,code=[sm_120,compute_120]"
+nvcc $archs -fatbin -compress-mode=none -o axpy.raw.fatbin axpy.cu
+nvcc $archs -fatbin -compress-mode=speed -Xfatbin -compress-all -o axpy.lz4.fatbin axpy.cu
+nvcc $archs -fatbin -compress-mode=size -o axpy.zstd.fatbin axpy.cu
+nvcc $archs -dc -compress-mode=size -o hop.o hop.cu
+nvcc $archs -c -Xcompiler -fPIC -compress-mode=size -o "$scratch/axpy.o" axpy.cu
+cc -shared -nostdlib -s -o axpy.so "$scratch/axpy.o"
+rm -r "$scratch"
