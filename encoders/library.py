@@ -22,20 +22,26 @@ ARCHITECTURES = tuple(sorted((f"sm_{n}" for n in (*(a[3:] for a in CHAIN), *_TAB
 """Every architecture there is a table for; the suffixes `a` and `f` change no encoding."""
 
 
+def _base(arch: str) -> str:
+    number = arch.removeprefix("sm_").rstrip("af")
+    return f"sm_{_TABLE_OF.get(number, number)}"
+
+
+def has_table(arch: str) -> bool:
+    """There is an encoding table for the architecture."""
+    return _base(arch) in CHAIN
+
+
 def base_architecture(arch: str) -> str:
     """The architecture whose table `arch` uses: sm_90 for sm_90a. Raises EncodingError when there is none."""
-    number = arch.removeprefix("sm_").rstrip("af")
-    name = f"sm_{_TABLE_OF.get(number, number)}"
-    if name not in CHAIN:
+    if not has_table(arch):
         raise EncodingError(f"no encoding table for {arch}; there are tables for {', '.join(ARCHITECTURES)}")
-    return name
+    return _base(arch)
 
 
-@cache
 def table(arch: str) -> Table:
     """Encoder and decoder of an architecture such as `sm_90a`. Raises EncodingError when there is no table."""
-    base = base_architecture(arch)
-    return _load(base) if arch == base else Table(arch, blocks(base))
+    return _load(base_architecture(arch))
 
 
 @cache

@@ -118,7 +118,7 @@ def _learn(
     turn = 0
     while True:
         for name in sorted(seeds.keys() - learners.keys()):
-            learners[name] = Learner(name, list(seeds[name]), uniform_zero, random.Random(name))
+            learners[name] = Learner(list(seeds[name]), uniform_zero, random.Random(name))
             running[name] = learners[name].run()
             waiting[name] = next(running[name])
         if not waiting:

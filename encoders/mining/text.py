@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from sassir.encoders.aliases import ALIASED, ALIASES
+
+Edit = tuple[int, int, tuple[str, ...]]
+"""Tokens start to end become others."""
+Span = tuple[int, int]
 
 SEPARATOR = ", "
 """Token between the mnemonic and each operand."""
 
 _GUARD = re.compile(r"@(!?)(U?P[0-6T])\s+")
 _TOKEN = re.compile(
-    r"""-?0x[0-9a-f]+
+    r"""\.[-+]0x[0-9a-f]+
+      | -?0x[0-9a-f]+
       | [-+](?:INF|[QS]NAN)
       | \d+[A-Z_]\w*
       | -?\d+(?:\.\d+)?(?:e[-+]\d+)?(?!\w)
@@ -25,16 +31,19 @@ _TOKEN = re.compile(
 )
 _REGISTER = re.compile(r"(UR|UP|SB|R|P|B)(\d+|Z|T)$")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?$|[-+](?:INF|[QS]NAN)$")
+_TARGET = re.compile(r"\.[-+]0x[0-9a-f]+$")
 _HEX = re.compile(r"-?0x[0-9a-f]+$")
 
 
 @cache
 def kind_of(token: str) -> str | None:
-    """`R`, `UR`, `P`, `UP`, `B`, `SB` for a register; `int`, `float` for a number; else None."""
+    """`R`, `UR`, `P`, `UP`, `B`, `SB` for a register; `int`, `float` for a number; `pc` for a displacement; else None."""
     if match := _REGISTER.match(token):
         return match[1]
     if _HEX.match(token):
         return "int"
+    if _TARGET.match(token):
+        return "pc"
     return "float" if _FLOAT.match(token) else None
 
 
@@ -77,7 +86,7 @@ def tokenize(text: str) -> list[str]:
     return tokens
 
 
-def edits(a: list[str], b: list[str]) -> list[tuple[int, int, tuple[str, ...]]]:
+def edits(a: Sequence[str], b: Sequence[str]) -> list[Edit]:
     """How to make `b` from `a`: (start, end, replacement) with a[start:end] replaced, ascending and disjoint."""
     start, end_a, end_b = 0, len(a), len(b)
     while start < end_a and start < end_b and a[start] == b[start]:
@@ -97,7 +106,7 @@ def edits(a: list[str], b: list[str]) -> list[tuple[int, int, tuple[str, ...]]]:
         for j in range(m - 1, -1, -1):
             same = a[start + i] == b[start + j]
             best[i][j] = best[i + 1][j + 1] + 1 if same else max(best[i + 1][j], best[i][j + 1])
-    result: list[tuple[int, int, tuple[str, ...]]] = []
+    result: list[Edit] = []
     i = j = i0 = j0 = 0
     while i < n or j < m:
         if i < n and j < m and a[start + i] == b[start + j] and best[i][j] == best[i + 1][j + 1] + 1:
@@ -112,3 +121,20 @@ def edits(a: list[str], b: list[str]) -> list[tuple[int, int, tuple[str, ...]]]:
     if n > i0 or m > j0:
         result.append((start + i0, end_a, tuple(b[start + j0 : end_b])))
     return result
+
+
+def overlap(a: list[Span], b: list[Span]) -> bool:
+    """Two spans share a token, or insert at the same place."""
+    return any((s < f and t < e) or (s == e == t == f) or (s == e and t < s < f) or (t == f and s < t < e) for s, e in a for t, f in b)
+
+
+def apply_edits(tokens: Sequence[str], changes: list[Edit], region: Span | None = None) -> tuple[str, ...]:
+    """The tokens (of the region) after all changes (within it)."""
+    start, end = region or (0, len(tokens))
+    result: list[str] = []
+    at = start
+    for a, b, new in sorted(changes):
+        if a >= max(start, at) and b <= end:
+            result += [*tokens[at:a], *new]
+            at = b
+    return (*result, *tokens[at:end])

@@ -40,15 +40,15 @@ def as_json(summary: Summary) -> dict[str, Any]:
 def _print_table(file: str, summary: Summary) -> None:
     # Imported here: rich takes a tenth of a second to load, which `--json` and `--help` need not pay.
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
     remarks = {"relocatable": summary.relocatable, "line information": summary.line_info, "also for other SMs (capmerc)": summary.mercury}
     origin = " ".join([f"ABI {summary.abi}", summary.tool, summary.version, *([f"({summary.options})"] if summary.options else [])])
-    table = Table("kernel", *_COLUMNS, title=f"{file}: {summary.arch}, {origin}", title_justify="left")
+    table = Table(Column("kernel", overflow="fold"), *_COLUMNS, title=f"{file}: {summary.arch}, {origin}", title_justify="left")
     for kernel in summary.kernels:
         table.add_row(kernel.name + "".join([f"\n  + {name}" for name in kernel.functions]), *_cells(kernel))
     table.caption = ", ".join([remark for remark, holds in remarks.items() if holds])
-    Console().print(table)
+    Console(markup=False).print(table)
 
 
 _COLUMNS = ("registers", "shared", "stack", "barriers", "code", "bank 0", "block", "parameters (offset: size)")

@@ -22,7 +22,9 @@ from sassir.universe import SASSIR
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-_ELF, _FATBIN = b"\x7fELF", bytes.fromhex("50ed55ba")
+_BINARY = (b"\x7fELF", bytes.fromhex("50ed55ba"))
+"""How an ELF file and a fatbin begin."""
+_CONTAINERS = ("exe", "fatbin", "o", "so")
 _PIPELINE = "builtin.module("
 _BAD_INPUT, _BAD_USAGE = 1, 2
 
@@ -80,22 +82,26 @@ class SassirOpt(xDSLOptMain):
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The input, and its kind: by content where that is binary, else by the extension (standard input: mlir)."""
-        name = self.args.input_file
-        data = sys.stdin.buffer.read() if name is None else Path(name).read_bytes()
-        if data.startswith((_ELF, _FATBIN)):
-            return BytesIO(data), "cubin"
-        extension = "mlir" if name is None else Path(name).suffix.removeprefix(".")
-        if extension in ("fatbin", "so", "exe", "o"):
-            return BytesIO(data), "cubin"
-        if extension not in self.available_frontends and self.args.frontend is None:
-            raise SassirError(f"{name}: what is this? Say so with -f: {', '.join(self.available_frontends)}")
-        return BytesIO(data), extension if extension in self.available_frontends else "mlir"
+        name = self.get_input_name()
+        data = sys.stdin.buffer.read() if self.args.input_file is None else Path(name).read_bytes()
+        extension = "mlir" if self.args.input_file is None else Path(name).suffix.removeprefix(".")
+        kind = "cubin" if data.startswith(_BINARY) or extension in _CONTAINERS else extension
+        if self.args.frontend is not None:
+            kind = parse_spec(self.args.frontend).name
+        if kind not in self.available_frontends:
+            raise SassirError(f"{name}: unknown kind of file; name it with -f: {', '.join(self.available_frontends)}")
+        if self.args.arch is not None and kind not in SASSIR.all_frontends:
+            self.usage.error(f"--arch chooses a part of a cubin or listing, but the input is {kind}")
+        if kind == "mlir":
+            try:
+                data.decode()
+            except UnicodeDecodeError as error:
+                raise SassirError(f"{name}: byte {error.start:#x} is no UTF-8 text; expected MLIR") from error
+        return BytesIO(data), kind
 
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
         kind = parse_spec(self.args.frontend or file_extension).name
         if self.args.arch is not None:
-            if kind not in SASSIR.all_frontends:
-                self.usage.error(f"--arch chooses a part of a cubin or listing, but the input is {kind}")
             self.args.frontend = f'{kind}{{arch="{self.args.arch}"}}'
         module = super().parse_chunk(chunk, file_extension, start_offset)
         if module is not None and self.args.onto is not None:

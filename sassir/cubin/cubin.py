@@ -55,7 +55,7 @@ class Cubin:
         for section in cubin.code:
             if len(section.data) % INSTRUCTION_BYTES:
                 raise ContainerError(f"{where}: {section.name} has {len(section.data)} bytes, not a multiple of {INSTRUCTION_BYTES}")
-        _ = cubin.file_attributes, cubin.arch
+        _ = cubin.file_attributes, cubin.arch  # what is damaged there must show now, not later
         return cubin
 
     @property

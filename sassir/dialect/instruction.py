@@ -85,7 +85,7 @@ class SassInstruction(IRDLOperation):
             return
         values = (*operands[: len(template.read_files)], *self.results)
         for file, value in zip((*template.read_files, *template.write_files), values, strict=True):
-            if not isinstance(value.type, SassRegister) or value.type.FILE != file:
+            if not isinstance(value.type, SassRegister) or file != value.type.FILE:
                 yield f"the template has a hole for {file}, which {value.type} cannot fill"
         if guards and not isinstance(rest[0].type, P | UP):
             yield f"the guard is {rest[0].type}, expected a predicate"

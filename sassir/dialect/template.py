@@ -1,8 +1,8 @@
 """The operands of an operation: assembly text with holes for its values, `=R, -$R.reuse, c[0x0][0x160], $R2`.
 
 `$R` reads a register, `=R` writes one, `$=R` does both (the notation of inline assembly); `$R2` is a pair, and so on.
-A hole takes as many values as it is wide. `^` stands for the place that a branch or a BSSY names, and `&` for the
-address of a place as a number (a return address). Holes behind a semicolon are registers that the text of the
+A hole takes as many values as it is wide. `^` stands for the place that a branch or a BSSY names, and `&` for a
+number that means a place (a return address, the base of BRX). Holes behind a semicolon are registers that the text of the
 instruction does not show. Everything else, zero registers included, is kept as it is written.
 """
 

@@ -14,12 +14,14 @@ from sassir.asm.instruction import INSTRUCTION_BYTES, Instruction
 from sassir.asm.operand import register_file
 from sassir.asm.program import Function
 from sassir.dialect.instruction import SassBranch
-from sassir.dialect.template import ADDRESS
+from sassir.dialect.template import ADDRESS, PLACE
 from sassir.translate.shape import shape
 
 JumpTables = Mapping[int, tuple[str, ...]]
 """Original offsets of indirect branches, and the labels that each can reach (from the attributes of the file)."""
 
+RELATIVE = ("BRX", "BRXU")
+"""Their number counts from the next instruction: together with it, the register gives an offset in the section."""
 _SEARCH = 256
 """How many instructions before a call its return address is looked for."""
 
@@ -62,15 +64,24 @@ class Branches:
         self.problems.setdefault(i, f"{self.code[i].text} at {INSTRUCTION_BYTES * i:#x} {text}")
 
     def _displacements(self) -> dict[int, int]:
+        """Places named as a distance: by the text of a branch, or by the number that BRX adds to its register."""
         places: dict[int, int] = {}
-        for i, found in enumerate(self.shapes):
-            if found.displacement is not None:
-                place = INSTRUCTION_BYTES * i + found.displacement
-                if place % INSTRUCTION_BYTES == 0 and 0 <= place <= self.size:
-                    places[i] = place
-                else:
-                    self._problem(i, f"names {place:#x}, which is no instruction of the section")
-                    self._reshape(i, "")
+        for i, c in enumerate(self.code):
+            distance = self.shapes[i].displacement
+            mark = PLACE
+            if distance is None and c.mnemonic in RELATIVE:
+                distance = next((o.integer + INSTRUCTION_BYTES for o in c.operands if o.integer is not None), None)
+                mark = ADDRESS
+            if distance is None:
+                continue
+            place = INSTRUCTION_BYTES * i + distance
+            if place % INSTRUCTION_BYTES or not 0 <= place <= self.size:
+                self._problem(i, f"names {place:#x}, which is no instruction of the section")
+                mark = ""
+            else:
+                places[i] = place
+            if mark != PLACE:
+                self._reshape(i, mark)
         return places
 
     def _reshape(self, i: int, mark: str) -> None:

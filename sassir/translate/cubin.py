@@ -102,11 +102,13 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
         raise ContainerError(f"the code is for {program.arch}, but its container for {cubin.arch}")
     sections = {s.index: s for s in cubin.code}
     changed: dict[int, Code] = {}
+    written: set[int] = set()
     for function in program.functions:
         section = _section(function, sections)
-        data = encode(function, program.arch, from_fields)
-        if section.index in changed:
+        if section.index in written:
             raise ContainerError(f"kernel {function.name}: section {section.index} already has code")
+        written.add(section.index)
+        data = encode(function, program.arch, from_fields)
         moved = function.moved()
         if data != section.data or any(old != new for old, new in moved.items()):
             old = _labels(section)

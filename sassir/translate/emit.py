@@ -21,7 +21,7 @@ from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
 from sassir.dialect.template import ADDRESS, PLACE, READ, WRITE
 from sassir.errors import TranslationError
-from sassir.translate.branches import may_continue
+from sassir.translate.branches import RELATIVE, may_continue
 from sassir.translate.lift import ARCH, CONTAINER
 from sassir.translate.shape import shape
 
@@ -32,8 +32,8 @@ def emit_program(module: ModuleOp) -> Program:
     """The program that `module` describes.
 
     Raises TranslationError, naming the kernel and the operation, for a value without a register, a register that holds
-    another value when it is read, a template that does not fit the instruction, control that falls into a block that is not the next one, an unknown or doubled label,
-    and for a kernel with the attribute `fixed` in which an instruction moved.
+    another value when it is read, a template that does not fit the instruction, control that goes on to a block that is
+    not behind, an unknown or doubled label, and for a kernel with the attribute `fixed` in which an instruction moved.
     """
     arch = module.attributes.get(ARCH)
     if not isinstance(arch, StringAttr):
@@ -157,7 +157,8 @@ class _Layout:
         if to is None:
             raise TranslationError(f"`{written(op)}` names the label @{op.place.data}, which is not in the kernel")
         if any(a.template == ADDRESS for a in op.template.data.arguments):
-            return Operand.of(f"{to:#x}")
+            base = offset + INSTRUCTION_BYTES if op.MNEMONIC in RELATIVE else 0
+            return Operand.of(f"{to - base:#x}")
         return target(to - offset)
 
 
@@ -201,11 +202,11 @@ def _registers(op: SassInstruction) -> list[str]:
             raise TranslationError(f"`{written(op)}`: {problem}")
     operands, results = internals.operands(op), op.results
     names: list[str] = []
-    read = written = 0
+    at = to = 0
     for access, _, width in template.holes[: template.visible]:
-        names.append(_register_name(op, operands[read] if access != WRITE else results[written]))
-        read += width if access != WRITE else 0
-        written += width if access != READ else 0
+        names.append(_register_name(op, operands[at] if access != WRITE else results[to]))
+        at += width if access != WRITE else 0
+        to += width if access != READ else 0
     return names
 
 

@@ -114,5 +114,5 @@ def test_swapping_an_instruction_with_its_user_is_refused(text: str, parse: Pars
     lines = text.splitlines()
     at = next(i for i, line in enumerate(lines) if "sass.iadd3" in line)
     lines[at], lines[at + 1] = lines[at + 1].replace("R7", "R5"), lines[at]
-    with pytest.raises(TranslationError, match="kernel k: .*R5"):
+    with pytest.raises(TranslationError, match=r"kernel k: .*R5"):
         emit_program(parse("\n".join(lines)))

@@ -1,0 +1,7 @@
+// y = a * x + y. Compiled with: nvcc -O3 -cubin -arch=sm_90 -o saxpy.sm_90.cubin saxpy.cu
+extern "C" __global__ void saxpy(int n, float a, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}

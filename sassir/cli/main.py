@@ -1,0 +1,54 @@
+"""`sassir`: the subcommands around `sassir-opt`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from sassir import __version__
+from sassir.errors import SassirError
+
+COMMANDS = {
+    "extract": "sassir.cli.extract",
+    "info": "sassir.cli.info",
+    "mine-encodings": "sassir.cli.mine",
+    "roundtrip": "sassir.cli.roundtrip",
+    "view": "sassir.cli.view",
+}
+"""Each module has HELP, `add_arguments(parser)` and `run(args) -> exit status`; only the one that is asked for is loaded."""
+
+
+def _parser(names: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("sassir", description="Look at, check and rebuild NVIDIA machine code.")
+    parser.add_argument("--version", action="version", version=f"sassir {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name in names:
+        module = import_module(COMMANDS[name])
+        command = commands.add_parser(name, help=module.HELP, description=module.HELP)
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    return parser
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Run a subcommand. Returns 0, or 1 with one message on standard error for bad input; bad usage exits with 2."""
+    arguments = [*(sys.argv[1:] if args is None else args)]
+    names = [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
+    parsed = _parser(names).parse_args(arguments)
+    try:
+        return parsed.run(parsed)
+    except SassirError as error:
+        message = str(error)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    print(f"error: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
