@@ -19,7 +19,9 @@ Bits = tuple[int, int]
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _DISPLACEMENT = re.compile(r"\.([-+]0x[0-9a-f]+)")
 _FLOAT = re.compile(r"[-+][QS]NAN\(0x[0-9a-f]+\)|[-+]INF|-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
-_REGISTER = re.compile(r"(?:UR|UP|SB|R|P|B)(?:\d+|Z|T)")
+_REGISTER = re.compile(r"(UR|UP|SB|R|P|B)(\d+|Z|T)")
+ABSENT = Operand.of("")
+FOREIGN = Operand.of("<not of this form>")
 _FILES = ("R", "UR", "P", "UP", "B")
 
 
@@ -30,7 +32,7 @@ class Component:
         self.form, self.parts = form, parts
         self.mask = self._bits()
         self.texts: dict[int, tuple[str, tuple[str, ...]] | None] = {}
-        self.operands: dict[int, Operand | None | bool] = {}
+        self.operands: dict[int, Operand] = {}
         self.encodings: dict[object, tuple[Bits, ...]] = {}
 
     def _bits(self) -> int:
@@ -47,21 +49,20 @@ class Component:
                         names.add(selector.number)
                     else:
                         mask |= 1 << selector
-                names |= {t.number for strings in choice.states.values() for t in strings[part.index] if isinstance(t, Hole)}
+                names |= {t.number for strings in choice.states.values() for t in strings[part.slot] if isinstance(t, Hole)}
         for name in names:
             mask |= sum(1 << b for b in self.form.numbers[name].bits)
         return mask
 
     # -- word to text ---------------------------------------------------------------------------------------------
 
-    def operand(self, word: int) -> Operand | None | bool:
-        """The operand; None when the form hides it in this word, False when the word is not of this form."""
+    def operand(self, word: int) -> Operand:
+        """The operand; ABSENT when the form hides it in this word, FOREIGN when the word is not of this form."""
         key = word & self.mask
-        found = self.operands.get(key, True)
-        if found is True:
+        found = self.operands.get(key)
+        if found is None:
             text = self.text(key)
-            found = False if text is None else Operand.of(*text) if text[0] else None
-            self.operands[key] = found
+            found = self.operands[key] = FOREIGN if text is None else Operand.of(*text)
         return found
 
     def text(self, word: int) -> tuple[str, tuple[str, ...]] | None:
@@ -93,7 +94,7 @@ class Component:
                 if strings is None:
                     yield None
                     return
-                yield from strings[part.index]
+                yield from strings[part.slot]
             else:
                 yield part
 
@@ -123,7 +124,7 @@ class Component:
             for state, strings in choice.states.items():
                 value, decides = state_bits(choice, state, self.form.numbers)
                 if not (bits ^ value) & mask & decides:
-                    yield from self._match_tokens(index, strings[part.index], text, bits | value, mask | decides)
+                    yield from self._match_tokens(index, strings[part.slot], text, bits | value, mask | decides)
         else:
             yield from self._match_tokens(index, (part,), text, bits, mask)
 
@@ -192,11 +193,9 @@ def read(number: Number, kind: str, text: str) -> Iterator[tuple[int, int]]:
             yield match.end(), value & (1 << width) - 1
         return
     match = _REGISTER.match(text)
-    if match is None or not match[0].startswith(kind) or not match[0][len(kind) :].isalnum():
+    if match is None or match[1] != kind:
         return
-    digits = match[0][len(kind) :]
-    if digits[0] not in "0123456789ZT" or len(digits) > 1 and digits[0] in "ZT":
-        return
+    digits = match[2]
     full = (1 << width) - 1
     index = int(digits) if digits.isdigit() else full
     if digits.isdigit() and index >= full and kind in ("R", "UR", "P", "UP"):

@@ -68,7 +68,8 @@ class Place(NamedTuple):
     """Where the text of a choice stands."""
 
     choice: str
-    index: int
+    slot: int
+    """Which of the choice's strings."""
 
 
 Part = str | Hole | Place
@@ -132,8 +133,7 @@ def choice_state(word: int, choice: Choice, numbers: dict[str, Number]) -> int:
     state = 0
     for selector in choice.selectors:
         if isinstance(selector, Condition):
-            digit = gather(word, numbers[selector.number].bits) == selector.value
+            state = state << 1 | (gather(word, numbers[selector.number].bits) == selector.value)
         else:
-            digit = word >> selector & 1
-        state = state << 1 | digit
+            state = state << 1 | word >> selector & 1
     return state

@@ -17,7 +17,8 @@ with the value that ptxas writes; `=` bits that are always so in this form. Cond
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 from sassir.encoders.form import Choice, Condition, Form, Hole, Number, Part, Place, Token, gather, opcode_of, scatter
 
@@ -40,9 +41,9 @@ def print_form(identifier: str, form: Form) -> str:
         conditions = [f"if {s.number}={s.value:#x}" for s in choice.selectors if isinstance(s, Condition)]
         entries = [f"{state}={';'.join(''.join(map(_print_part, s)) for s in strings)}" for state, strings in sorted(choice.states.items())]
         fields.append((bits[0] if bits else -1, _print_bits(bits) or ".", " ".join([choice.name, *conditions, *entries])))
-    for run in _runs([b for b, _ in form.fixed]):
+    for run in runs([b for b, _ in form.fixed]):
         fields.append((run[0], _print_bits(run), f"= {gather(form.fixed_value, run):#x}"))
-    for run in _runs(list(form.inert)):
+    for run in runs(form.inert):
         fields.append((run[0], _print_bits(run), f"- {gather(form.default, run):#x}"))
     lines += [f"  {bits:<7} {rest}" for _, bits, rest in sorted(fields, key=lambda f: -f[0])]
     return "\n".join(lines)
@@ -87,17 +88,16 @@ def parse_form(block: str) -> Form:
 
 def _print_part(part: Part | Token) -> str:
     if isinstance(part, Place):
-        return f"<{part.choice}.{part.index}>" if part.index else f"<{part.choice}>"
+        return f"<{part.choice}.{part.slot}>" if part.slot else f"<{part.choice}>"
     if isinstance(part, Hole):
-        usual = _usual_kind(part.number)
-        return f"{{{part.number}}}" if part.kind in usual else f"{{{part.number}:{part.kind}}}"
+        return f"{{{part.number}}}" if part.kind == _usual_kind(part.number) else f"{{{part.number}:{part.kind}}}"
     return part.replace(" ", _BLANK)
 
 
-def _usual_kind(name: str) -> tuple[str, ...]:
-    """Kinds that a number's name already says."""
+def _usual_kind(name: str) -> str:
+    """The kind that a number's name already says."""
     letters = name.rstrip("'").rstrip("0123456789")
-    return ("int", "pc") if letters == "I" else ("f32",) if letters == "F" else (letters,)
+    return {"I": "int", "F": "f32"}.get(letters, letters)
 
 
 def _parse_parts(text: str) -> Iterator[Part]:
@@ -106,7 +106,7 @@ def _parse_parts(text: str) -> Iterator[Part]:
         if match.start() > at:
             yield text[at : match.start()].replace(_BLANK, " ")
         choice, index, number, kind = match.groups()
-        yield Place(choice, int(index or 0)) if choice else Hole(number, kind or _usual_kind(number)[0])
+        yield Place(choice, int(index or 0)) if choice else Hole(number, kind or _usual_kind(number))
         at = match.end()
     if at < len(text):
         yield text[at:].replace(_BLANK, " ")
@@ -126,7 +126,7 @@ def _parse_choice(name: str, bits: tuple[int, ...], words: list[str]) -> Choice:
 
 
 def _print_number(number: Number) -> str:
-    words = [number.kind] if number.kind != _usual_kind(number.name)[0] else []
+    words = [number.kind] if number.kind != _usual_kind(number.name) else []
     words += ["signed"] if number.signed else []
     words += [f"scale={number.scale}"] if number.scale != 1 else []
     words += [f"offset={number.offset}"] if number.offset else []
@@ -135,7 +135,7 @@ def _print_number(number: Number) -> str:
 
 
 def _parse_number(name: str, bits: tuple[int, ...], words: list[str]) -> Number:
-    number = Number(name, _usual_kind(name)[0], bits)
+    number = Number(name, _usual_kind(name), bits)
     for word in words:
         key, _, value = word.partition(":")
         match key:
@@ -152,20 +152,14 @@ def _parse_number(name: str, bits: tuple[int, ...], words: list[str]) -> Number:
     return number
 
 
-def _runs(bits: list[int]) -> Iterator[tuple[int, ...]]:
+def runs(bits: Iterable[int]) -> Iterator[tuple[int, ...]]:
     """Maximal runs of descending bits."""
-    run: list[int] = []
-    for bit in bits:
-        if run and bit != run[-1] - 1:
-            yield tuple(run)
-            run = []
-        run.append(bit)
-    if run:
-        yield tuple(run)
+    for _, run in groupby(enumerate(bits), lambda pair: pair[0] + pair[1]):
+        yield tuple([bit for _, bit in run])
 
 
 def _print_bits(bits: tuple[int, ...]) -> str:
-    return ",".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in _runs(list(bits)))
+    return ",".join(f"{run[0]}-{run[-1]}" if run[0] != run[-1] else str(run[0]) for run in runs(bits))
 
 
 def _parse_bits(text: str) -> tuple[int, ...]:

@@ -8,9 +8,9 @@ from sassir.asm.control import Control, decode_control, encode_control
 from sassir.asm.instruction import OPAQUE, Instruction
 from sassir.asm.operand import Operand
 from sassir.encoders.aliases import ALIASED, add_alias, drop_alias
-from sassir.encoders.compiled import Bits, Component
+from sassir.encoders.compiled import ABSENT, FOREIGN, Bits, Component
 from sassir.encoders.form import Form, gather, scatter
-from sassir.encoders.notation import parse_form
+from sassir.encoders.notation import parse_form, runs
 from sassir.errors import EncodingError
 
 _CONTROL_AT = 105
@@ -21,18 +21,6 @@ _ILLEGAL_SCHEDULES = frozenset({16, 28, 29, 30, 31})
 """Stall and yield bits that no hardware of sm_75 to sm_121 knows."""
 _GUARD_BITS = (15, 14, 13, 12)
 _TRUE = 7
-_UNSEEN = object()
-
-
-def _runs(bits: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """Runs of descending bits."""
-    runs: list[tuple[int, ...]] = []
-    for bit in bits:
-        if runs and bit == runs[-1][-1] - 1:
-            runs[-1] = (*runs[-1], bit)
-        else:
-            runs.append((bit,))
-    return runs
 
 
 class CompiledForm:
@@ -54,28 +42,27 @@ class CompiledForm:
             hidden += _GUARD_BITS
             self.default |= _TRUE << 12
         self.hidden_mask = sum(1 << b for b in hidden)
-        self.hidden = {f"b{run[-1]}": run for run in _runs(hidden)}
+        self.hidden = {f"b{run[-1]}": run for run in runs(hidden)}
         self.names: dict[int, tuple[str, tuple[str, ...]] | None] = {}
         self.extras: dict[int, tuple[tuple[str, int], ...]] = {self.default: ()}
 
     def decode(self, word: int, control: Control, original: int) -> Instruction | None:
         """The instruction; None when the word is not of this form."""
         key = word & self.name.mask
-        name = self.names.get(key, _UNSEEN)
-        if name is _UNSEEN:
-            name = self.names[key] = self._name(key)
+        name = self.names.get(key)
         if name is None:
-            return None
+            if key in self.names or (name := self._name(key)) is None:
+                self.names[key] = None
+                return None
+            self.names[key] = name
         operands: list[Operand] = []
         for component in self.operands:
-            operand = component.operands.get(word & component.mask, _UNSEEN)
-            if operand is _UNSEEN:
-                operand = component.operand(word)
-            if operand is False:
+            operand = component.operands.get(word & component.mask) or component.operand(word)
+            if operand is FOREIGN:
                 return None
-            if operand is not None:
-                operands.append(operand)  # type: ignore[arg-type]
-        mnemonic, modifiers = name  # type: ignore[misc]
+            if operand is not ABSENT:
+                operands.append(operand)
+        mnemonic, modifiers = name
         if mnemonic in ALIASED:
             modifiers = add_alias(modifiers, tuple(operands))
         key = word & self.hidden_mask

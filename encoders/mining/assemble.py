@@ -32,8 +32,10 @@ def assemble(base: int, tokens: Tokens, numbers: Mapping[int, Number], groups: l
             continue
         choice = _choice(base, numbers, by_name, group, choices)
         choices[choice.name] = choice
-        columns[choice.name] = {k: _split_columns({s: strings[k] for s, strings in choice.states.items()}) for k in range(len(group.regions))}
-        spans += [(a, b, choice.name, k) for k, (a, b) in enumerate(group.regions)]
+        columns[choice.name] = {}
+        for k, (start, end) in enumerate(group.regions):
+            columns[choice.name][k] = _split_columns({s: strings[k] for s, strings in choice.states.items()})
+            spans.append((start, end, choice.name, k))
     parts = _lay_out(tokens, numbers, sorted(spans), columns, choices)
     used = {b for n in by_name.values() for b in n.bits} | {s for c in choices.values() for s in c.selectors if isinstance(s, int)}
     rest = [b for b in reversed(BITS) if b not in used]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
 from sassir.encoders.form import Form
@@ -113,7 +113,7 @@ def _learn(
     """Run all learners in step; start new ones as new classes turn up."""
     learners: dict[str, Learner] = {}
     forms: dict[str, Form | None] = {}
-    running = {}
+    running: dict[str, Generator[list[int], list[Answer | None], Form | None]] = {}
     waiting: dict[str, list[int]] = {}
     turn = 0
     while True:

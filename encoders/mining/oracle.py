@@ -50,7 +50,7 @@ class Oracle:
     def version(self) -> str:
         """The release line of `nvdisasm --version`."""
         text = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=True).stdout
-        return re.search(r"V[\d.]+", text)[0]  # type: ignore[index]
+        return text.rpartition(" V")[2].strip() or text.strip()
 
     def texts(self, words: Sequence[int]) -> list[str | None]:
         """The text of each word, as if word i stood at address 16 * i of its batch; None where nvdisasm rejects it."""
@@ -79,7 +79,7 @@ class Oracle:
                 break
             if "nvdisasm fatal" in done.stderr:
                 return self._bisect(words, errors, done.stderr)
-            found = {}
+            found: dict[int, str] = {}
             for line in done.stderr.splitlines():
                 if match := _ADDRESS.search(line):
                     found[int(match[1], 16) // WORD_BYTES] = line[: match.start()].partition(":")[2].strip()

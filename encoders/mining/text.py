@@ -48,9 +48,9 @@ def kind_of(token: str) -> str | None:
 
 
 def register_index(token: str) -> int | None:
-    """The number of a register; None for a zero register."""
-    digits = _REGISTER.match(token)[2]  # type: ignore[index]
-    return int(digits) if digits.isdigit() else None
+    """The number of a register; None for a zero register and for what is no register."""
+    match = _REGISTER.match(token)
+    return int(match[2]) if match and match[2].isdigit() else None
 
 
 def split_guard(text: str) -> tuple[str, str]:

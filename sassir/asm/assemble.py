@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
 from typing import Protocol
 
 from sassir.asm.control import Control
@@ -29,6 +30,11 @@ _HOLD_ADDRESSES = {"BRX", "BRXU", "JMX", "JMXU", "RET"}
 
 class Table(Protocol):
     """The encoding of one architecture, as `sassir.encoders.table` has it."""
+
+    @property
+    def mnemonics(self) -> Collection[str]:
+        """All mnemonics of the architecture."""
+        ...
 
     def decode(self, word: int) -> Instruction:
         """The instruction in a word; never raises."""
@@ -116,8 +122,8 @@ def _check_origins(lines: tuple[Code, ...], listing: Listing) -> None:
     if seen and (len(seen) < len(lines) or max(seen) != INSTRUCTION_BYTES * (len(lines) - 1)):
         for code in lines:
             if code.statement.mnemonic in _HOLD_ADDRESSES:
-                message = f"lines were added or taken away, but the address that {code.statement.mnemonic} takes from a register is a number"
-                raise listing.refusal(f"{message} elsewhere; keep the number of lines of this section", code.statement)
+                stale = f"lines were added or taken away, but the address that {code.statement.mnemonic} takes from a register"
+                raise listing.refusal(f"{stale} is a number elsewhere; keep the number of lines of this section", code.statement)
 
 
 def _instruction(code: Code, offset: int, labels: Mapping[str, int], listing: Listing, table: Table) -> Instruction:
@@ -133,8 +139,13 @@ def _instruction(code: Code, offset: int, labels: Mapping[str, int], listing: Li
     try:
         table.encode(instruction)
     except EncodingError as error:
-        raise listing.refusal(str(error), code.statement) from error
+        raise listing.refusal(f"{error}{_suggestion(instruction.mnemonic, table)}", code.statement) from error
     return instruction
+
+
+def _suggestion(mnemonic: str, table: Table) -> str:
+    close = [] if mnemonic in table.mnemonics else get_close_matches(mnemonic, table.mnemonics, 1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _resolved(statement: Statement, offset: int, labels: Mapping[str, int], listing: Listing) -> Instruction:

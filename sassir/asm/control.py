@@ -48,17 +48,17 @@ class Control(NamedTuple):
             raise ValueError(f"not a control code: {text!r}; expected the form [B0-----:R-:W0:Y:S04]")
         wait, read, write, yield_, stall, batch = match.groups()
         wait = wait.replace("-", "")
-        scoreboard = lambda s: None if s == "-" else int(s)  # noqa: E731
-        return cls(int(stall), yield_ == "Y", scoreboard(write), scoreboard(read), tuple(sorted({int(c) for c in wait})), int(batch or 0))
+        on_write, on_read = [None if s == "-" else int(s) for s in (write, read)]
+        return cls(int(stall), yield_ == "Y", on_write, on_read, tuple(sorted({int(c) for c in wait})), int(batch or 0))
 
 
 @cache
 def decode_control(bits: int) -> Control:
     """The control code in `bits`, word bits 105-124."""
     keep = bits >> 4 & 1
-    index = lambda at: None if bits >> at & 7 == NO_SCOREBOARD else bits >> at & 7  # noqa: E731
+    write, read = [None if i == NO_SCOREBOARD else i for i in (bits >> 5 & 7, bits >> 8 & 7)]
     wait = tuple(i for i in range(SCOREBOARDS) if bits >> 11 + i & 1)
-    return Control(bits & 15, not keep, index(5), index(8), wait, 0 if keep else bits >> 17 & 7)
+    return Control(bits & 15, not keep, write, read, wait, 0 if keep else bits >> 17 & 7)
 
 
 @cache
@@ -67,7 +67,8 @@ def encode_control(control: Control) -> int:
     stall, yield_, write, read, wait, batch = control
     legal_stall = range(16) if yield_ else range(1, 12)
     if stall not in legal_stall:
-        raise ValueError(f"stall {stall} is not encodable {'with' if yield_ else 'without'} yield (legal: {legal_stall[0]} to {legal_stall[-1]})")
+        manner = "with" if yield_ else "without"
+        raise ValueError(f"stall {stall} is not encodable {manner} yield (legal: {legal_stall[0]} to {legal_stall[-1]})")
     for index in (write, read):
         if index is not None and not 0 <= index < NO_SCOREBOARD:
             raise ValueError(f"scoreboard {index} does not exist (there are 0 to {SCOREBOARDS - 1})")

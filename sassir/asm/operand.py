@@ -33,7 +33,7 @@ def register_file(name: str) -> str:
 class Operand:
     """An interned operand. Build it with `Operand.of` or `Operand.parse`; never change it."""
 
-    __slots__ = ("template", "registers", "text", "__dict__")
+    __slots__ = ("__dict__", "registers", "template", "text")
     _pool: ClassVar[dict[tuple[str, tuple[str, ...]], Operand]] = {}
 
     template: str

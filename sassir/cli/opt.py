@@ -26,7 +26,7 @@ _BINARY = (b"\x7fELF", bytes.fromhex("50ed55ba"))
 """How an ELF file and a fatbin begin."""
 _CONTAINERS = ("exe", "fatbin", "o", "so")
 _PIPELINE = "builtin.module("
-_BAD_INPUT, _BAD_USAGE = 1, 2
+_BAD_INPUT = 1
 
 
 class _Output(StringIO):
@@ -154,7 +154,10 @@ def _pipeline(text: str) -> str:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file at once: it is there whole, or as it was before."""
+    """Write a file at once: it is there whole, or as it was before. Devices, pipes and links are written in place."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_bytes(data)
+        return
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(data)
     os.chmod(file.name, 0o666 & ~_umask())

@@ -55,6 +55,8 @@ def lift_function(function: Function, tables: JumpTables) -> KernelOp:
 
 
 class _Lifter:
+    """The state of lifting one function. Registers are numbers (see `REGISTERS`), sets of them integers."""
+
     def __init__(self, function: Function, flow: Flow) -> None:
         self.lines = function.lines
         self.flow = flow
@@ -118,17 +120,11 @@ class _Lifter:
         lines, block = self.lines, self.flow.blocks[b]
         ops: list[Operation] = list(self.labels.get(block.start, ()))
         for i in block:
-            instruction = lines[i].instruction
             found = self.flow.shapes[i]
             properties, operands = self._properties(i), [holder[n] for n in found.reads]
-            guard = instruction.guard
+            guard = lines[i].instruction.guard
             if guard is not None:
-                if guard.registers[0] not in ZERO_REGISTERS:
-                    operands.append(holder[NUMBER[guard.registers[0]]])
-                    if guard.negated:
-                        properties["unless"] = _COMPLEMENTED
-                else:
-                    properties["constant_guard"] = StringAttr(guard.text)
+                operands += [holder[NUMBER[n]] for n in guard.registers if n not in ZERO_REGISTERS]
                 operands += [holder[n] for n in found.writes]
             if i == block[-1] and issubclass(found.op, SassBranch):
                 if b not in self.flow.calling:
@@ -154,6 +150,11 @@ class _Lifter:
             properties["place"] = StringAttr(self.place_names[self.flow.named[i]])
         if instruction.control != _NO_CONTROL:
             properties["control"] = ControlAttr.of(instruction.control)
+        guard = instruction.guard
+        if guard is not None and guard.registers[0] in ZERO_REGISTERS:
+            properties["constant_guard"] = StringAttr(guard.text)
+        elif guard is not None and guard.negated:
+            properties["unless"] = _COMPLEMENTED
         if instruction.extra:
             properties["fields"] = FieldsAttr(instruction.extra)
         if origin is not None:

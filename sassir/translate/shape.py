@@ -47,36 +47,48 @@ def shape(mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ..
     `mark` is `^` if its displacement names a place of the function, `&` if its integer operand does, empty if neither.
     """
     op = operation_class(mnemonic, modifiers)
-    roles = isa.roles(Instruction(mnemonic, modifiers, operands)) if op is not None else None
-    displacement = next((o.displacement for o in operands if o.displacement is not None), None)
-    accesses = None if roles is None else _accesses(roles, operands)
-    if op is None or roles is None or accesses is None:
-        name = ".".join((mnemonic, *modifiers))
-        texts = [mark if _marked(o, mark) else o.text for o in operands]
-        properties: dict[str, Attribute] = {"template": TemplateAttr.of(", ".join(texts))}
-        if mnemonic != OPAQUE:
-            properties["modifiers"] = _string(name)
-        problem = f"the registers of {name} are not known" if mnemonic != OPAQUE else "no encoder table describes its word"
-        return Shape(OpaqueOp, properties, (), (), (), 0, 0, displacement, problem)
-    texts = [mark if _marked(operand, mark) else _text(operand, row) for operand, row in zip(operands, accesses, strict=True)]
-    hidden = [(READ, n) for n in roles.implicit_reads] + [(WRITE, n) for n in roles.implicit_writes]
-    text = ", ".join(texts) + ("; " + " ".join([_hole((access, 1), n) for access, n in hidden]) if hidden else "")
-    shown = [(f, n) for o, row in zip(operands, accesses, strict=True) for f, n in zip(row, o.registers, strict=True) if f is not None]
-    holes = [(access, NUMBER[n], width) for (access, width), n in shown] + [(access, NUMBER[n], 1) for access, n in hidden]
-    reads = [n + k for access, n, width in holes if access != WRITE for k in range(width)]
-    writes = [n + k for access, n, width in holes if access != READ for k in range(width)]
-    properties = {"template": TemplateAttr.of(text)}
+    roles = isa.roles(Instruction(mnemonic, modifiers, operands))
+    rows = None if roles is None else _accesses(roles, operands)
+    if op is None or roles is None or rows is None:
+        return _opaque(mnemonic, modifiers, operands, mark)
+    texts = [mark if _marked(operand, mark) else _text(operand, row) for operand, row in zip(operands, rows, strict=True)]
+    hidden = [(n, (READ, 1)) for n in roles.implicit_reads] + [(n, (WRITE, 1)) for n in roles.implicit_writes]
+    text = ", ".join(texts) + ("; " + " ".join([_hole(name, access) for name, access in hidden]) if hidden else "")
+    shown = [pair for operand, row in zip(operands, rows, strict=True) for pair in zip(operand.registers, row, strict=True)]
+    holes = [(NUMBER[name], *access) for name, access in shown + hidden if access is not None]
+    reads = [n + k for n, access, width in holes if access != WRITE for k in range(width)]
+    writes = [n + k for n, access, width in holes if access != READ for k in range(width)]
+    types = tuple([REGISTERS[n] for n in writes])
+    properties = _properties(text, modifiers)
+    return Shape(op, properties, tuple(reads), tuple(writes), types, bits(reads), bits(writes), _displacement(operands), None)
+
+
+def _opaque(mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...], mark: str) -> Shape:
+    """The shape of an instruction whose registers stay text."""
+    name = () if mnemonic == OPAQUE else (mnemonic, *modifiers)
+    problem = f"the registers of {'.'.join(name)} are not known" if name else "no encoder table describes its word"
+    properties = _properties(", ".join([mark if _marked(o, mark) else o.text for o in operands]), name)
+    return Shape(OpaqueOp, properties, (), (), (), 0, 0, _displacement(operands), problem)
+
+
+def _properties(template: str, modifiers: tuple[str, ...]) -> dict[str, Attribute]:
+    properties: dict[str, Attribute] = {"template": TemplateAttr.of(template)}
     if modifiers:
         properties["modifiers"] = _string(".".join(modifiers))
-    types = tuple([REGISTERS[n] for n in writes])
-    return Shape(op, properties, tuple(reads), tuple(writes), types, bits(reads), bits(writes), displacement, None)
+    return properties
 
 
-_Row = list[tuple[str, int] | None]
+def _displacement(operands: tuple[Operand, ...]) -> int | None:
+    return next((o.displacement for o in operands if o.displacement is not None), None)
+
+
+_Access = tuple[str, int] | None
+"""`$`, `=` or `$=` and a width; None for a zero register."""
+_Row = list[_Access]
 
 
 def _accesses(roles: isa.Roles, operands: tuple[Operand, ...]) -> list[_Row] | None:
-    """Access and width of each register of each operand, None for a zero register; None if a role is missing or impossible."""
+    """What happens to each register of each operand; None if a role is missing or impossible."""
     rows: list[_Row] = [[None] * len(o.registers) for o in operands]
     for access, group in ((READ, roles.reads), (WRITE, roles.writes)):
         for i, hole, width in group:
@@ -100,10 +112,10 @@ def _marked(operand: Operand, mark: str) -> bool:
 
 def _text(operand: Operand, row: _Row) -> str:
     pieces = operand.template.split(HOLE)
-    return pieces[0] + "".join(_hole(f, n) + p for f, n, p in zip(row, operand.registers, pieces[1:], strict=True))
+    return pieces[0] + "".join(_hole(n, a) + p for n, a, p in zip(operand.registers, row, pieces[1:], strict=True))
 
 
-def _hole(found: tuple[str, int] | None, name: str) -> str:
+def _hole(name: str, found: _Access) -> str:
     if found is None:
         return name
     access, width = found

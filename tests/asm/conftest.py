@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from difflib import get_close_matches
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,8 @@ MNEMONICS = frozenset(
 class NumberingTable:
     """Words are numbers handed out one by one; `words` can hold real ones."""
 
+    mnemonics = MNEMONICS
+
     def __init__(self) -> None:
         self.instructions: dict[int, Instruction] = {}
 
@@ -31,8 +32,7 @@ class NumberingTable:
 
     def encode(self, instruction: Instruction) -> int:
         if instruction.mnemonic not in MNEMONICS:
-            close = get_close_matches(instruction.mnemonic, MNEMONICS)
-            raise EncodingError(f"no instruction {instruction.mnemonic}" + (f"; did you mean {close[0]}?" if close else ""))
+            raise EncodingError(f"no instruction {instruction.mnemonic}")
         for word, known in self.instructions.items():
             if known == instruction:
                 return word
