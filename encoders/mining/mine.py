@@ -14,7 +14,8 @@ from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
 from sassir.encoders.form import Form
-from sassir.encoders.mining.learn import CONTROL, PREDICATE_TRUE, Answer, Learner, neutral
+from sassir.encoders.mining.experiment import CONTROL, PREDICATE_TRUE, Answer, neutral
+from sassir.encoders.mining.learn import Learner
 from sassir.encoders.mining.oracle import BATCH, WORD_BYTES, Oracle
 from sassir.encoders.mining.text import split_guard, tokenize
 
@@ -55,16 +56,19 @@ class Session:
 
     def ask(self, words: list[int]) -> list[tuple[str, Answer] | None]:
         """Class and answer of each word; None where nvdisasm rejects it or prints nothing."""
-        texts, classes = self.oracle.texts(words), self.oracle.classes(words)
+        texts = self.oracle.texts(words)
+        valid = [i for i, text in enumerate(texts) if text]
+        classes = dict(zip(valid, self.oracle.classes([words[i] for i in valid]), strict=True))
         if self.helper:
-            hidden = [i for i, c in enumerate(classes) if c and "memdesc" in c and texts[i]]
+            hidden = [i for i, name in classes.items() if name and "memdesc" in name]
             for start in range(0, len(hidden), BATCH):
                 part = hidden[start : start + BATCH]
                 for i, shown in zip(part, self.helper.texts([words[i] for i in part]), strict=True):
                     if shown and _DESCRIPTOR.sub("", shown) == texts[i]:
                         texts[i] = shown
         result: list[tuple[str, Answer] | None] = []
-        for i, (text, name) in enumerate(zip(texts, classes, strict=True)):
+        for i, text in enumerate(texts):
+            name = classes.get(i)
             if not text or not name:
                 result.append(None)
                 continue

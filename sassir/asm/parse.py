@@ -16,11 +16,11 @@ from sassir.errors import ListingError
 from sassir.grammars import load
 
 _LABEL = re.compile(r"`\(([^()\s]+)\)")
+_FIRST = re.compile(r"\S+|.")
 
 EXPECTED = {
     "_END": "';'",
     "_COMMA": "','",
-    "COLON": "':'",
     "NAME": "a mnemonic",
     "GUARD": "a guard such as @!P0",
     "OPERAND": "an operand",
@@ -152,8 +152,7 @@ def parse(parser: Lark, text: str, where: str) -> Any:
 
 def refusal(message: str, text: str, where: str, line: int, column: int) -> ListingError:
     """The error at a place of `text`: `file:line:column: message`, then the line, and a caret under the column."""
-    lines = text.splitlines()
-    source = lines[line - 1].expandtabs(1) if line <= len(lines) else ""
+    source = text.split("\n")[line - 1].expandtabs(1)
     start = max(0, column - 80)
     return ListingError(f"{where}:{line}:{column}: {message}\n    {source[start : start + 120]}\n    {' ' * (column - 1 - start)}^")
 
@@ -166,8 +165,8 @@ def _unexpected(error: UnexpectedInput, text: str, where: str) -> ListingError:
     elif isinstance(error, UnexpectedToken):
         expected = error.accepts or error.expected
         ended = str(error.token) == ""  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    lines = text.splitlines() or [""]
+    lines = text.split("\n")
     line, column = (len(lines), len(lines[-1]) + 1) if ended else (error.line, error.column)
-    found = "the end of the text" if ended else repr(lines[line - 1][column - 1 :].split(maxsplit=1)[0])
+    found = "the end of the text" if ended else repr(_FIRST.findall(lines[line - 1][column - 1 :])[0])
     wanted = " or ".join([words for name, words in EXPECTED.items() if name in expected])
     return refusal(f"found {found}, expected {wanted}", text, where, line, column)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from xdsl.utils.arg_spec import parse_spec
-from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError, PassFailedException, VerifyException
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from sassir import __version__
@@ -174,9 +174,7 @@ def main(args: Sequence[str] | None = None) -> int:
     """Run the tool. Returns 0, or 1 for bad input, with one message on standard error; bad usage exits with 2."""
     try:
         SassirOpt(args).run()
-    except (SassirError, DiagnosticException, VerifyException, PassFailedException) as error:
-        message = str(error)
-    except ParseError as error:
+    except (SassirError, ParseError, DiagnosticException) as error:
         message = str(error)
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sassir import isa
 from sassir.asm.instruction import INSTRUCTION_BYTES, Instruction
-from sassir.asm.operand import register_file
+from sassir.asm.operand import ZERO_REGISTERS, register_file
 from sassir.asm.program import Function
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.template import ADDRESS, PLACE
@@ -102,7 +102,7 @@ class Branches:
                     self.places[writer] = behind
                     self._reshape(writer, ADDRESS)
         for i, c in enumerate(self.code):
-            if i not in self.places and any(o.integer in found for o in c.operands) and self.shapes[i].write_set & self.address_registers:
+            if i not in self.places and moved_number(c) in found and self.shapes[i].write_set & self.address_registers:
                 self._problem(i, "may or may not write a return address")
         return found
 
@@ -111,7 +111,7 @@ class Branches:
         overwritten = 0
         for j in range(call - 1, max(call - _SEARCH, 0) - 1, -1):
             found = self.shapes[j]
-            named = self.places.get(j) == address or any(o.integer == address for o in self.code[j].operands)
+            named = self.places.get(j) == address or moved_number(self.code[j]) == address
             if named and found.write_set & ~overwritten:
                 self.address_registers |= found.write_set
                 return j
@@ -188,6 +188,12 @@ class Branches:
         for i, c in enumerate(self.code):
             if c.mnemonic == "BSYNC" and (INSTRUCTION_BYTES * (i + 1), c.operands[-1].registers) not in agreed:
                 self._problem(i, "waits for a barrier whose BSSY does not name the next instruction")
+
+
+def moved_number(instruction: Instruction) -> int | None:
+    """The number that a move puts into its register: `MOV R4, 0x120`, `IMAD.MOV.U32 R4, RZ, RZ, 0x120`; None for anything else."""
+    sources = [o for o in instruction.operands[1:] if o.text not in ZERO_REGISTERS]
+    return sources[0].integer if len(sources) == 1 and "MOV" in (instruction.mnemonic[-3:], *instruction.modifiers) else None
 
 
 def is_direct(instruction: Instruction) -> bool:

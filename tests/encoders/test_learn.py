@@ -7,7 +7,8 @@ import pytest
 from sassir.asm.control import Control
 from sassir.encoders import table
 from sassir.encoders.form import opcode_of
-from sassir.encoders.mining.learn import Answer, Learner, neutral
+from sassir.encoders.mining.experiment import Answer, neutral
+from sassir.encoders.mining.learn import Learner
 from sassir.encoders.mining.text import split_guard, tokenize
 from sassir.encoders.table import CompiledForm
 
@@ -36,7 +37,7 @@ def learned(form: CompiledForm, seed: int = 1) -> CompiledForm:
         return CompiledForm(done.value)
 
 
-@pytest.mark.parametrize("mnemonic", ["FFMA", "IADD3", "ISETP", "LDG", "LOP3", "BRA", "HFMA2", "MOV", "SHF", "S2R", "DEPBAR"])
+@pytest.mark.parametrize("mnemonic", ["FFMA", "IADD3", "ISETP", "LDG", "LOP3", "BRA", "HFMA2", "MOV", "SHF", "S2R", "SEL"])
 def test_the_learned_form_decodes_like_the_one_that_answered(mnemonic: str) -> None:
     coder = table("sm_90")
     identifier = next(i for i in coder.blocks if i.startswith(f"{mnemonic}."))
