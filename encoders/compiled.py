@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sassir.asm.operand import HOLE, Operand
+from sassir.asm.operand import Operand
 from sassir.encoders.floats import WIDTHS, format_float, parse_float
 from sassir.encoders.form import Choice, Condition, Form, Hole, Number, Part, Place, Token, choice_state, gather, scatter
 
@@ -21,8 +21,8 @@ _DISPLACEMENT = re.compile(r"\.([-+]0x[0-9a-f]+)")
 _FLOAT = re.compile(r"[-+][QS]NAN\(0x[0-9a-f]+\)|[-+]INF|-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
 _REGISTER = re.compile(r"(UR|UP|SB|R|P|B)(\d+|Z|T)")
 ABSENT = Operand.of("")
+"""An operand that the form hides."""
 FOREIGN = Operand.of("<not of this form>")
-_FILES = ("R", "UR", "P", "UP", "B")
 
 
 class Component:
@@ -31,7 +31,6 @@ class Component:
     def __init__(self, form: Form, parts: tuple[Part, ...]) -> None:
         self.form, self.parts = form, parts
         self.mask = self._bits()
-        self.texts: dict[int, tuple[str, tuple[str, ...]] | None] = {}
         self.operands: dict[int, Operand] = {}
         self.encodings: dict[object, tuple[Bits, ...]] = {}
 
@@ -62,12 +61,11 @@ class Component:
         found = self.operands.get(key)
         if found is None:
             text = self.text(key)
-            found = self.operands[key] = FOREIGN if text is None else Operand.of(*text)
+            found = self.operands[key] = FOREIGN if text is None else Operand.parse(text)
         return found
 
-    def text(self, word: int) -> tuple[str, tuple[str, ...]] | None:
-        """Template and registers; None when the word is not of this form."""
-        registers: list[str] = []
+    def text(self, word: int) -> str | None:
+        """The text of the component; None when the word is not of this form."""
         pieces: list[str] = []
         for token in self._tokens(word):
             if token is None:
@@ -78,13 +76,8 @@ class Component:
             number = self.form.numbers[token.number]
             if gather(word, number.bits) in number.excluded:
                 return None
-            shown = show(number, token.kind, word)
-            if number.kind in _FILES:
-                registers.append(shown)
-                pieces.append(HOLE)
-            else:
-                pieces.append(shown)
-        return "".join(pieces), tuple(registers)
+            pieces.append(show(number, token.kind, word))
+        return "".join(pieces)
 
     def _tokens(self, word: int) -> Iterator[Token | None]:
         for part in self.parts:
@@ -110,8 +103,7 @@ class Component:
 
     def _agrees(self, bits: int, text: str) -> bool:
         """Special values have their own text: what was matched must print the same again."""
-        shown = self.text(bits)
-        return shown is not None and Operand.of(*shown).text == text
+        return self.text(bits) == text
 
     def _match(self, index: int, text: str, bits: int, mask: int) -> Iterator[tuple[int, int]]:
         if index == len(self.parts):

@@ -63,7 +63,7 @@ class CompiledForm:
             if operand is not ABSENT:
                 operands.append(operand)
         mnemonic, modifiers = name
-        if mnemonic in ALIASED:
+        if mnemonic == ALIASED:
             modifiers = add_alias(modifiers, tuple(operands))
         key = word & self.hidden_mask
         extra = self.extras.get(key)
@@ -78,7 +78,7 @@ class CompiledForm:
         text = self.name.text(word)
         if text is None:
             return None
-        mnemonic, *modifiers = text[0].split(".")
+        mnemonic, *modifiers = text.split(".")
         return mnemonic, tuple(modifiers)
 
     def _extra(self, word: int) -> tuple[tuple[str, int], ...]:
@@ -205,7 +205,7 @@ class Table:
         forms = self._by_mnemonic.get(mnemonic)
         if forms is None:
             forms = self._encoders(mnemonic)
-        name = ".".join((mnemonic, *(drop_alias(modifiers) if mnemonic in ALIASED else modifiers)))
+        name = ".".join((mnemonic, *(drop_alias(modifiers) if mnemonic == ALIASED else modifiers)))
         for form in forms:
             word = form.encode(name, operands)
             if word is not None:

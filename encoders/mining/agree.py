@@ -9,18 +9,17 @@ from __future__ import annotations
 import re
 
 from sassir.asm.instruction import Instruction
-from sassir.encoders.mining.text import split_guard, tokenize
+from sassir.encoders.mining.text import split_guard, tokenize, without_payload
 
 HIDES_DESCRIPTOR = frozenset({"sm_80", "sm_86", "sm_87", "sm_89"})
 
-_PAYLOAD = re.compile(r"(?<=NAN)\(0x[0-9a-f]+\)")
 _DISPLACEMENT = re.compile(r"(?<= )\.([-+]0x[0-9a-f]+)")
 _DESCRIPTOR = re.compile(r"desc\[\w+\]")
 
 
 def agrees(instruction: Instruction, text: str, address: int, arch: str) -> bool:
     """`text` is nvdisasm's line for the word at `address`."""
-    ours = _PAYLOAD.sub("", instruction._replace(extra=()).text)
+    ours = without_payload(instruction._replace(extra=()).text)
     ours = _DISPLACEMENT.sub(lambda m: f"{address + int(m[1], 16):#x}", ours)
     if arch in HIDES_DESCRIPTOR:
         ours = _DESCRIPTOR.sub("", ours)

@@ -8,7 +8,7 @@ from itertools import combinations
 from sassir.encoders.compiled import show
 from sassir.encoders.floats import WIDTHS
 from sassir.encoders.form import Choice, Condition, Form, Hole, Number, Part, Place, Token, choice_state, opcode_of
-from sassir.encoders.mining.text import SEPARATOR, Span, kind_of
+from sassir.encoders.mining.text import SEPARATOR, Span, kind_of, without_payload
 from sassir.encoders.mining.toggles import Group, Tokens
 
 BITS = tuple(b for b in range(16, 105) if b != 91)
@@ -79,7 +79,7 @@ def _typed(token: str, word: int, numbers: Mapping[int, Number], region: Span) -
         if region[0] <= position < region[1]:
             kinds = [number.kind, *(k for k, w in WIDTHS.items() if number.kind in WIDTHS and w == len(number.bits))]
             for kind in kinds:
-                if show(number, kind, word).split("(")[0] == token:
+                if without_payload(show(number, kind, word)) == token:
                     return Hole(number.name, kind)
     return token
 

@@ -18,7 +18,7 @@ from sassir.encoders.mining.assemble import assemble
 from sassir.encoders.mining.experiment import Answer, Experiment
 from sassir.encoders.mining.modifiers import MAX_SELECTORS, enumerate_states, find_groups, merge
 from sassir.encoders.mining.numbers import find_numbers
-from sassir.encoders.mining.text import tokenize
+from sassir.encoders.mining.text import tokenize, without_payload
 from sassir.encoders.mining.toggles import Group, Tokens, put, special
 from sassir.encoders.table import CompiledForm
 
@@ -116,6 +116,4 @@ def _predicts(compiled: CompiledForm, word: int, tokens: Tokens) -> bool:
     instruction = compiled.decode(word, Control(), word)
     if instruction is None:
         return False
-    text = instruction._replace(guard=None, extra=()).text
-    ours = [t.split("(")[0] if "NAN(" in t else t for t in tokenize(text)]
-    return ours == list(tokens)
+    return tokenize(without_payload(instruction._replace(guard=None, extra=()).text)) == list(tokens)

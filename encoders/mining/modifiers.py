@@ -9,7 +9,7 @@ from sassir.encoders.compiled import show
 from sassir.encoders.form import Condition
 from sassir.encoders.mining.assemble import BITS
 from sassir.encoders.mining.experiment import Answer, Experiment, Step
-from sassir.encoders.mining.text import apply_edits, edits, overlap
+from sassir.encoders.mining.text import apply_edits, edits, overlap, without_payload
 from sassir.encoders.mining.toggles import Group, Toggle, Tokens, flip, merged_regions, put, special
 
 REUSE = (122, 123, 124)
@@ -86,7 +86,7 @@ def _special_values(e: Experiment, flips: list[Toggle]) -> Generator[list[int], 
 def _other_than(e: Experiment, i: int, value: int, before: Tokens, after: Tokens) -> bool:
     """Giving number `i` the value changed more of the text than the number."""
     number = e.numbers[i]
-    names = {show(number, number.kind, w) for w in (e.base, put(e.base, number, value))}
+    names = {without_payload(show(number, number.kind, w)) for w in (e.base, put(e.base, number, value))}
     return [t for t in before if t not in names] != [t for t in after if t not in names]
 
 

@@ -10,7 +10,7 @@ from sassir.encoders.floats import WIDTHS
 from sassir.encoders.form import Number
 from sassir.encoders.mining.assemble import BITS
 from sassir.encoders.mining.experiment import Experiment, Step
-from sassir.encoders.mining.text import SEPARATOR, kind_of, register_index
+from sassir.encoders.mining.text import SEPARATOR, kind_of, register_index, without_payload
 from sassir.encoders.mining.toggles import Tokens, put
 
 
@@ -64,7 +64,7 @@ def _number(e: Experiment, token: str, weights: dict[int, int]) -> Number | None
         return None
     if kind == "float":
         options = [Number(name, k, tuple(bits)) for k, width in WIDTHS.items() if width == len(bits)]
-        found = [n for n in options if show(n, n.kind, e.base).split("(")[0] == token]
+        found = [n for n in options if without_payload(show(n, n.kind, e.base)) == token]
         return found[0] if found else None
     negative = [weights[b] < 0 for b in bits]
     if kind in ("int", "pc"):
@@ -95,14 +95,14 @@ def _plain_values(e: Experiment) -> Step:
         used.add(value)
         word = put(word, number, value)
     (tokens,) = yield from e.ask([word])
-    if tokens is not None and _score(tokens) >= _score(e.tokens):
+    if tokens is not None and len(tokens) >= len(e.tokens):
         e.base, e.tokens = word, tokens
 
 
 def _score(tokens: Tokens) -> int:
     """Prefer words that show the most, and only what has a name; a number at or near zero hides bits."""
     vague = sum("INVALID" in t or "???" in t for t in tokens)
-    thin = sum(t in ZERO_REGISTERS or (kind_of(t) == "int" and int(t, 16).bit_count() < 2) for t in tokens)
+    thin = sum(t in ZERO_REGISTERS or t.endswith(("NAN", "INF")) or (kind_of(t) == "int" and int(t, 16).bit_count() < 2) for t in tokens)
     return 3 * tokens.count(SEPARATOR) + len(tokens) - 6 * vague - 2 * thin
 
 

@@ -31,6 +31,7 @@ _TOKEN = re.compile(
 )
 _REGISTER = re.compile(r"(UR|UP|SB|R|P|B)(\d+|Z|T)$")
 _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?$|[-+](?:INF|[QS]NAN)$")
+_PAYLOAD = re.compile(r"(?<=NAN)\(0x[0-9a-f]+\)")
 _TARGET = re.compile(r"\.[-+]0x[0-9a-f]+$")
 _HEX = re.compile(r"-?0x[0-9a-f]+$")
 
@@ -51,6 +52,11 @@ def register_index(token: str) -> int | None:
     """The number of a register; None for a zero register and for what is no register."""
     match = _REGISTER.match(token)
     return int(match[2]) if match and match[2].isdigit() else None
+
+
+def without_payload(text: str) -> str:
+    """A NaN as nvdisasm prints it: `+QNAN(0x7fc00000)` is `+QNAN`."""
+    return _PAYLOAD.sub("", text)
 
 
 def split_guard(text: str) -> tuple[str, str]:
@@ -77,10 +83,10 @@ def tokenize(text: str) -> list[str]:
     """Tokens of an instruction without guard: mnemonic, `.MOD`s, then for each operand a SEPARATOR and its tokens."""
     name, _, rest = text.partition(" ")
     modifiers = name.split(".")
-    if modifiers[0] in ALIASED:
+    if modifiers[0] == ALIASED:
         modifiers = [m for m in modifiers if m not in ALIASES]  # they stand for no bits
     tokens = [t if i == 0 else "." + t for i, t in enumerate(modifiers)]
-    for operand in split_operands(rest.replace(" ,", ",").strip()):
+    for operand in split_operands(rest.replace(" ,", ",").replace(" .", ".").strip()):
         tokens.append(SEPARATOR)
         tokens += _TOKEN.findall(operand)
     return tokens

@@ -9,7 +9,7 @@ from sassir.encoders import table
 from sassir.encoders.form import opcode_of
 from sassir.encoders.mining.experiment import Answer, neutral
 from sassir.encoders.mining.learn import Learner
-from sassir.encoders.mining.text import split_guard, tokenize
+from sassir.encoders.mining.text import split_guard, tokenize, without_payload
 from sassir.encoders.table import CompiledForm
 
 
@@ -23,7 +23,7 @@ def learned(form: CompiledForm, seed: int = 1) -> CompiledForm:
         if instruction is None:
             return None
         guard, body = split_guard(instruction._replace(extra=()).text)
-        tokens = [t.split("(")[0] if "NAN(" in t else t for t in tokenize(body)]
+        tokens = tokenize(without_payload(body))
         return Answer(guard, tuple(f"{address + int(t[1:], 16):#x}" if t.startswith((".+0x", ".-0x")) else t for t in tokens), address)
 
     learner = Learner([neutral(form.form.example)], 63, Random(seed))
