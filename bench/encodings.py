@@ -106,7 +106,8 @@ def main() -> None:
     code, counts = gather(args.files)
     rows = {arch: {**counts[arch], **measure(arch, code[arch])} for arch in sorted(code, key=lambda a: int(a[3:]))}
     files = sorted({f.name for f in args.files})
-    record = {"date": str(date.today()), "sassir": __version__, "nvdisasm": Oracle("sm_90").version(), "files": len(files), "architectures": rows}
+    head = {"date": str(date.today()), "sassir": __version__, "nvdisasm": Oracle("sm_90").version(), "files": len(files)}
+    record = {**head, "architectures": rows}
     if args.output:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(record, indent=1) + "\n")

@@ -22,7 +22,7 @@ _RELATIVE = re.compile(r"BRA|BSSY|CALL\.REL|RET\.REL|WARPSYNC\.COLLECTIVE|U?LEPC
 """Instructions whose last operand is a place: where NVIDIA's tools give it without label, it is an offset in the section."""
 
 _HIDES_DESCRIPTOR = {f"sm_{sm}" for sm in (80, 86, 87, 88, 89)}
-_WITH_DESCRIPTOR = {"LDG", "STG", "LDGSTS"}
+_WITH_DESCRIPTOR = {"ATOM", "ATOMG", "LD", "LDG", "LDGSTS", "RED", "ST", "STG"}
 """Their memory descriptor, a pair of uniform registers, is in the word on these architectures but not in NVIDIA's text."""
 
 _HOLD_ADDRESSES = {"BRX", "BRXU", "JMX", "JMXU", "RET"}

@@ -176,6 +176,9 @@ def main(args: Sequence[str] | None = None) -> int:
         SassirOpt(args).run()
     except (SassirError, ParseError, DiagnosticException) as error:
         message = str(error)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        sys.stderr.close()
+        return 0
     except OSError as error:
         message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     else:
