@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sassir.asm.control import SCOREBOARDS
 from sassir.asm.operand import Operand
 from sassir.encoders.floats import WIDTHS, format_float, parse_float
 from sassir.encoders.form import Choice, Condition, Form, Hole, Number, Part, Place, Token, choice_state, gather, scatter
@@ -19,7 +20,7 @@ Bits = tuple[int, int]
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _DISPLACEMENT = re.compile(r"\.([-+]0x[0-9a-f]+)")
 _FLOAT = re.compile(r"[-+][QS]NAN\(0x[0-9a-f]+\)|[-+]INF|-?\d+(?:\.\d+)?(?:e[-+]\d+)?")
-_REGISTER = re.compile(r"(UR|UP|SB|R|P|B)(\d+|Z|T)")
+_REGISTER = re.compile(r"(UR|UP|SB|R|P|B|INVALID)(\d+|Z|T)")
 ABSENT = Operand.of("")
 """An operand that the form hides."""
 FOREIGN = Operand.of("<not of this form>")
@@ -165,6 +166,8 @@ def show(number: Number, kind: str, word: int) -> str:
     index = number.offset + number.scale * raw
     if index == (1 << len(number.bits)) - 1 and kind in ("R", "UR", "P", "UP"):
         return kind + ("Z" if kind.endswith("R") else "T")
+    if kind == "SB" and index >= SCOREBOARDS:
+        return f"INVALID{index}"
     return f"{kind}{index}"
 
 
@@ -185,13 +188,10 @@ def read(number: Number, kind: str, text: str) -> Iterator[tuple[int, int]]:
             yield match.end(), value & (1 << width) - 1
         return
     match = _REGISTER.match(text)
-    if match is None or match[1] != kind:
+    if match is None or match[1] not in (kind, "INVALID" if kind == "SB" else kind):
         return
-    digits = match[2]
     full = (1 << width) - 1
-    index = int(digits) if digits.isdigit() else full
-    if digits.isdigit() and index >= full and kind in ("R", "UR", "P", "UP"):
-        return
+    index = int(match[2]) if match[2].isdigit() else full
     raw = (index - number.offset) * number.scale
-    if 0 <= raw <= full:
+    if 0 <= raw <= full and show(number, kind, scatter(raw, number.bits)) == match[0]:
         yield match.end(), raw

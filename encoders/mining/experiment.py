@@ -87,7 +87,7 @@ class Experiment:
             self.pool.clear()
             yield from self.ask(seeds)
         self.guard = guarded.guard.strip("!")[:-1] if guarded and guarded.guard else None
-        for _ in range(2):
+        for _ in range(3):
             words = list(self.pool)
             bases = self.rng.sample(words, min(3, len(words)))
             mixed: list[int] = []

@@ -42,8 +42,8 @@ def sweep(rng: random.Random) -> list[int]:
     plain = 4 << 16 | 8 << 24 | 12 << 32 | 16 << 64
     fills = [0, 255 << 16 | 255 << 24 | 255 << 32 | 255 << 64, plain, plain | 7 << 81 | 7 << 84 | 7 << 87]
     fills += [plain | 1 << bit for bit in range(72, 105)]
-    fills += [plain | rng.getrandbits(33) << 72 for _ in range(6)]
-    fills += [rng.getrandbits(89) << 16 for _ in range(6)]
+    fills += [plain | rng.getrandbits(33) << 72 for _ in range(12)]
+    fills += [rng.getrandbits(89) << 16 for _ in range(12)]
     return [op & 0xFFF | (fill & ~(1 << 91)) | op >> 12 << 91 | CONTROL | PREDICATE_TRUE for op in range(OPCODES) for fill in fills]
 
 

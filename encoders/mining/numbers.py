@@ -15,11 +15,19 @@ from sassir.encoders.mining.toggles import Tokens, put
 
 
 def find_numbers(e: Experiment) -> Step:
-    """Choose the base word and find its numbers. Three rounds settle on a base with plain, distinct values."""
-    for _ in range(3):
-        best = max(e.pool, key=lambda w: _score(e.pool[w]))
-        if not e.numbers or _score(e.pool[best]) > _score(e.tokens):
-            e.base, e.tokens = best, e.pool[best]
+    """Choose the base word and find its numbers. Three rounds settle on a base with plain, distinct values.
+
+    A base in which some number cannot be told, such as one that is nearly zero, is given up for another that shows as much.
+    """
+    for attempt in range(6):
+        best = max(_score(t) for t in e.pool.values())
+        if not e.numbers or best > _score(e.tokens):
+            e.base = next(w for w, t in e.pool.items() if _score(t) == best)
+        elif e.problems:
+            e.base = e.rng.choice([w for w, t in e.pool.items() if _score(t) >= best - 2])
+        elif attempt > 2:
+            break
+        e.tokens = e.pool[e.base]
         yield from _flip_numbers(e)
         yield from _plain_values(e)
     yield from _flip_numbers(e)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ParseError
+from xdsl.utils.lexer import Input, Span
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from sassir import __version__
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 _BINARY = (b"\x7fELF", bytes.fromhex("50ed55ba"))
 """How an ELF file and a fatbin begin."""
 _CONTAINERS = ("exe", "fatbin", "o", "so")
+_STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|//[^\n]*|(?P<bad>")')
+"""A string, a comment, or a quote that does neither begin nor end a string."""
 _PIPELINE = "builtin.module("
 _BAD_INPUT = 1
 
@@ -93,10 +97,7 @@ class SassirOpt(xDSLOptMain):
         if self.args.arch is not None and kind not in SASSIR.all_frontends:
             self.usage.error(f"--arch chooses a part of a cubin or listing, but the input is {kind}")
         if kind == "mlir":
-            try:
-                data.decode()
-            except UnicodeDecodeError as error:
-                raise SassirError(f"{name}: byte {error.start:#x} is no UTF-8 text; expected MLIR") from error
+            _check_strings(data, name)
         return BytesIO(data), kind
 
     def parse_chunk(self, chunk: IO[bytes], file_extension: str, start_offset: int = 0) -> ModuleOp | None:
@@ -134,6 +135,20 @@ class SassirOpt(xDSLOptMain):
             sys.stdout.buffer.flush()
         else:
             _replace(Path(self.args.output_file), data)
+
+
+def _check_strings(data: bytes, name: str) -> None:
+    """Refuse text in which a string is not closed or has an unknown escape.
+
+    xDSL's lexer takes exponential time on such a string (its pattern backtracks), for example where a file was cut.
+    """
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise SassirError(f"{name}: byte {error.start:#x} is no UTF-8 text; expected MLIR") from error
+    for match in _STRING.finditer(text):
+        if match["bad"]:
+            raise ParseError(Span(match.start(), match.end(), Input(text, name)), "this string is not closed, or has an unknown escape")
 
 
 def _with_target(args: list[str]) -> list[str]:

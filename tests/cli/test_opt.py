@@ -147,6 +147,8 @@ builtin.module attributes {sass.arch = "sm_90"} {
         ("noise.cubin", b"\x7fELF" + b"\xff" * 100, "noise.cubin"),
         ("odd.xyz", b"hello", "unknown kind of file; name it with -f"),
         ("bad.mlir", b"builtin.module { sass.nop }", "^"),
+        ("cut.mlir", b'builtin.module attributes {a = "a string that the end of the file cuts in half', "not closed"),
+        ("escape.mlir", b'builtin.module attributes {a = "a string with an escape \\q that MLIR lacks"} {}', "unknown escape"),
         ("binary.mlir", b"\xff\xfe\x00", "binary.mlir"),
         ("bad.sass", b".arch sm_90\n\n.function k\n[B------:R-:W-:-:S04] FOO BAR BAZ ;\n", "bad.sass:4"),
         ("binary.sass", b"\xff\xfe\x00", "no UTF-8 text"),
