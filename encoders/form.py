@@ -96,6 +96,11 @@ class Form:
     """A word of this form that nvdisasm accepts."""
 
     @property
+    def relative(self) -> bool:
+        """The text depends on where the instruction stands."""
+        return any(n.kind == "pc" for n in self.numbers.values())
+
+    @property
     def fixed_mask(self) -> int:
         """The bits of `fixed`."""
         return sum(1 << bit for bit, _ in self.fixed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from sassir.asm.control import Control, decode_control, encode_control
 from sassir.asm.instruction import OPAQUE, Instruction
@@ -21,6 +22,10 @@ _ILLEGAL_SCHEDULES = frozenset({16, 28, 29, 30, 31})
 """Stall and yield bits that no hardware of sm_75 to sm_121 knows."""
 _GUARD_BITS = (15, 14, 13, 12)
 _TRUE = 7
+_SPELLED = (1 << 105) - 1 | _REUSE
+"""Word bits that name and operands can decide."""
+SPELLING = "spelling"
+"""The hidden field that says which reading of an ambiguous text is meant: 0, the usual one, is not written."""
 
 
 class CompiledForm:
@@ -31,6 +36,10 @@ class CompiledForm:
         self.name, *operands = [Component(form, parts) for parts in form.components]
         self.operands = tuple(operands)
         self.optional = tuple(c.encode("", "") for c in operands)
+        self.optional_mask = self.name.mask if any(self.optional) else 0
+        for component, hidden in zip(operands, self.optional, strict=True):
+            self.optional_mask |= component.mask if hidden else 0
+        self.spellings: dict[int, int] = {}
         self.fixed_mask, self.fixed_value = form.fixed_mask, form.fixed_value
         self.constant = form.opcode & 0xFFF | (form.opcode >> 12) << 91 | self.fixed_value
         shown = self.name.mask
@@ -84,16 +93,14 @@ class CompiledForm:
     def _extra(self, word: int) -> tuple[tuple[str, int], ...]:
         return tuple((name, gather(word, run)) for name, run in self.hidden.items() if gather(word ^ self.default, run))
 
-    def encode(self, name: str, operands: tuple[Operand, ...]) -> int | None:
-        """Word bits that name and operands decide, with the form's own; None when this form cannot spell them."""
+    def encode(self, name: str, operands: tuple[Operand, ...]) -> Iterator[int]:
+        """Word bits that name and operands decide, with the form's own: once for each way to see hidden operands between them."""
         head = self.name.encode(name, name)
-        if not head:
-            return None
-        for spelling in self._align(operands, 0, 0):
-            word = _combine((head, *spelling))
-            if word is not None:
-                return word | self.constant
-        return None
+        if head:
+            for spelling in self._align(operands, 0, 0):
+                word = _combine((head, *spelling))
+                if word is not None:
+                    yield word | self.constant
 
     def _align(self, operands: tuple[Operand, ...], at: int, used: int) -> Iterator[tuple[tuple[Bits, ...], ...]]:
         """For each way to lay the operands over the components, an earlier operand first, the spellings of each."""
@@ -190,7 +197,7 @@ class Table:
                 if code & mask == value:
                     instruction = form.decode(code, control, word)
                     if instruction is not None:
-                        return instruction
+                        return self._with_spelling(instruction, form, code) if form.optional_mask else instruction
         return opaque(word)
 
     def encode(self, instruction: Instruction) -> int:
@@ -199,21 +206,18 @@ class Table:
         Raises EncodingError when the mnemonic is unknown, an operand or modifier has no place in any of its forms, or the
         control code or a hidden field is out of range.
         """
-        mnemonic, modifiers, operands, guard, control, extra, _ = instruction
+        mnemonic, _, _, guard, control, extra, _ = instruction
         if mnemonic == OPAQUE:
             return _encode_opaque(instruction)
-        forms = self._by_mnemonic.get(mnemonic)
-        if forms is None:
-            forms = self._encoders(mnemonic)
-        name = ".".join((mnemonic, *(drop_alias(modifiers) if mnemonic == ALIASED else modifiers)))
-        for form in forms:
-            word = form.encode(name, operands)
-            if word is not None:
-                break
-        else:
-            raise EncodingError(self._why_not(instruction, name))
+        skip = dict(extra).get(SPELLING, 0) if extra else 0
+        found = next(islice(self._spell(instruction), skip, None), None)
+        if found is None:
+            raise EncodingError(self._why_not(instruction))
+        form, word = found
         hidden = form.default
         for field, value in extra:
+            if field == SPELLING:
+                continue
             run = form.hidden.get(field)
             if run is None or value >> len(run):
                 raise EncodingError(f"`{instruction.text}`: {self.arch} has no hidden field {field} that can hold {value:#x}")
@@ -226,9 +230,30 @@ class Table:
             raise EncodingError(f"`{instruction.text}`: .reuse needs a control code without yield")
         return word | hidden | _encode_guard(guard, form.form.guard, instruction) | bits << _CONTROL_AT
 
-    def _why_not(self, instruction: Instruction, name: str) -> str:
+    def _spell(self, instruction: Instruction) -> Iterator[tuple[CompiledForm, int]]:
+        """All ways to encode name and operands, the preferred first."""
+        forms = self._by_mnemonic.get(instruction.mnemonic)
+        if forms is None:
+            forms = self._encoders(instruction.mnemonic)
+        name = _encoded_name(instruction)
+        for form in forms:
+            for word in form.encode(name, instruction.operands):
+                yield form, word
+
+    def _with_spelling(self, instruction: Instruction, form: CompiledForm, code: int) -> Instruction:
+        """The instruction, marked where NVIDIA's text is ambiguous and the preferred reading is another word: `IADD3 R0, P1, …`
+        does not say which of the two carries P1 is."""
+        key = code & form.optional_mask
+        index = form.spellings.get(key)
+        if index is None:
+            wanted = code & ~form.hidden_mask & ~(0xF << 12) & _SPELLED
+            index = next((i for i, (f, w) in enumerate(self._spell(instruction)) if f is form and w & ~form.hidden_mask == wanted), 0)
+            form.spellings[key] = index
+        return instruction._replace(extra=(*instruction.extra, (SPELLING, index))) if index else instruction
+
+    def _why_not(self, instruction: Instruction) -> str:
         """What to tell the user who wrote an instruction without a form."""
-        forms = self._encoders(instruction.mnemonic)
+        forms, name = self._encoders(instruction.mnemonic), _encoded_name(instruction)
         where = f"`{instruction.text}` has no encoding on {self.arch}"
         if not forms:
             return f"{where}: {instruction.mnemonic} is not a mnemonic of this architecture"
@@ -238,6 +263,12 @@ class Table:
             if not any(c.encode(operand, operand.text) for f in forms for c in f.operands):
                 return f"{where}: operand {i + 1}, `{operand.text}`, fits no form of {instruction.mnemonic}"
         return f"{where}: its operands do not fit together in any form of {instruction.mnemonic}"
+
+
+def _encoded_name(instruction: Instruction) -> str:
+    """Mnemonic and those modifiers that have bits."""
+    mnemonic, modifiers = instruction.mnemonic, instruction.modifiers
+    return ".".join((mnemonic, *(drop_alias(modifiers) if mnemonic == ALIASED else modifiers)))
 
 
 def _encode_guard(guard: Operand | None, file: str | None, instruction: Instruction) -> int:

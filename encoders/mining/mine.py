@@ -102,7 +102,7 @@ def mine(arch: str, corpus: Iterable[int], report: Callable[[str], None]) -> Min
     learners, forms = _learn(session, seeds, uniform_zero, collect, report)
     names = sorted(name for name, form in forms.items() if form)
     found = [_with_defaults(form, usage.get(name, Counter())) for name in names if (form := forms[name])]
-    found = _share_defaults(found, [name in usage for name in names])
+    found = _proved_defaults(session, _share_defaults(found, [name in usage for name in names]))
     problems = {name: learner.problems for name, learner in learners.items() if learner.problems}
     return Mined(found, [usage.get(name, Counter()).total() for name in names], problems, session.oracle.words)
 
@@ -150,6 +150,15 @@ def _with_defaults(form: Form, usage: Counter[int]) -> Form:
     for word, count in usage.items():
         votes[word & form.inert_mask] += count
     return replace(form, default=votes.most_common(1)[0][0] if votes else 0)
+
+
+def _proved_defaults(session: Session, forms: list[Form]) -> list[Form]:
+    """Where a form's example reads differently with the default bits, the default is the example's own: no text shows them, but
+    some of them can hide other text."""
+    examples = session.ask([f.example for f in forms])
+    plain = session.ask([f.example & ~f.inert_mask | f.default for f in forms])
+    same = [bool(a and b and a[0] == b[0] and a[1].tokens == b[1].tokens) for a, b in zip(examples, plain, strict=True)]
+    return [f if proved or f.relative else replace(f, default=f.example & f.inert_mask) for f, proved in zip(forms, same, strict=True)]
 
 
 def _share_defaults(forms: list[Form], seen: list[bool]) -> list[Form]:

@@ -117,7 +117,7 @@ def _score(tokens: Tokens) -> int:
 def _filled(bits: list[int], weights: dict[int, int]) -> list[int]:
     """Bits of a contiguous number, with those added whose flip happened to be refused or to change more than the number."""
     low, size = bits[-1], abs(weights[bits[-1]])
-    if len(bits) < 2 or any(abs(weights[b]) != size << b - low for b in bits) or weights[bits[0]] * weights[bits[1]] < 0:
+    if len(bits) < 2 or any(b < low or abs(weights[b]) != size << b - low for b in bits) or weights[bits[0]] * weights[bits[1]] < 0:
         return bits
     full = list(range(bits[0], low - 1, -1))
     for bit in full:
