@@ -94,6 +94,8 @@ class Form:
     """Word bits of the inert bits as ptxas writes them."""
     example: int
     """A word of this form that nvdisasm accepts."""
+    ambiguous: bool = False
+    """Some words of this form read like words of another."""
 
     @property
     def relative(self) -> bool:

@@ -32,6 +32,8 @@ def print_form(identifier: str, form: Form) -> str:
     lines = [f"form {identifier}", f"  word    {form.example:#034x}"]
     if form.guard != "P":
         lines.append(f"  guard   {form.guard or 'none'}")
+    if form.ambiguous:
+        lines.append("  reads   like words of another form")
     lines.append(f"  text    {SEPARATOR.join(''.join(map(_print_part, c)) for c in form.components)}")
     fields: list[tuple[int, str, str]] = []
     for number in form.numbers.values():
@@ -58,6 +60,7 @@ def parse_form(block: str) -> Form:
     fixed: list[tuple[int, int]] = []
     inert: list[int] = []
     default = word = 0
+    ambiguous = False
     guard: str | None = "P"
     components: tuple[tuple[Part, ...], ...] = ()
     for line in lines:
@@ -66,6 +69,8 @@ def parse_form(block: str) -> Form:
         match key:
             case "word":
                 word = int(rest, 16)
+            case "reads":
+                ambiguous = True
             case "guard":
                 guard = None if rest == "none" else rest
             case "text":
@@ -83,7 +88,7 @@ def parse_form(block: str) -> Form:
                     choices[name] = _parse_choice(name, bits, words)
                 else:
                     numbers[name] = _parse_number(name, bits, words)
-    return Form(mnemonic, opcode_of(word), guard, components, numbers, choices, tuple(fixed), tuple(inert), default, word)
+    return Form(mnemonic, opcode_of(word), guard, components, numbers, choices, tuple(fixed), tuple(inert), default, word, ambiguous)
 
 
 def _print_part(part: Part | Token) -> str:

@@ -10,7 +10,7 @@ from sassir.asm.instruction import OPAQUE, Instruction
 from sassir.asm.operand import Operand
 from sassir.encoders.aliases import ALIASED, add_alias, drop_alias
 from sassir.encoders.compiled import ABSENT, FOREIGN, Bits, Component
-from sassir.encoders.form import Form, gather, scatter
+from sassir.encoders.form import Form, gather, opcode_of, scatter
 from sassir.encoders.notation import parse_form, runs
 from sassir.errors import EncodingError
 
@@ -184,6 +184,15 @@ class Table:
         found = self._by_mnemonic[mnemonic] = tuple(self.form(i) for i in self._mnemonics.get(mnemonic, ()))
         return found
 
+    def identify(self, word: int) -> str | None:
+        """The identifier of the form that describes a word; None when no form does."""
+        identifiers = self._opcodes.get(opcode_of(word), ())
+        for identifier in sorted(identifiers, key=lambda i: -len(self.form(i).form.fixed)):
+            form = self.form(identifier)
+            if word & form.fixed_mask == form.fixed_value and form.decode(word, Control(), word):
+                return identifier
+        return None
+
     def decode(self, word: int) -> Instruction:
         """The instruction of a 128-bit word; OPAQUE when no form of the table describes it."""
         opcode = word & 0xFFF | word >> 79 & 0x1000
@@ -197,7 +206,8 @@ class Table:
                 if code & mask == value:
                     instruction = form.decode(code, control, word)
                     if instruction is not None:
-                        return self._with_spelling(instruction, form, code) if form.optional_mask else instruction
+                        checked = form.optional_mask or form.form.ambiguous
+                        return self._with_spelling(instruction, form, code) if checked else instruction
         return opaque(word)
 
     def encode(self, instruction: Instruction) -> int:
@@ -244,7 +254,7 @@ class Table:
         """The instruction, marked where NVIDIA's text is ambiguous and the preferred reading is another word: `IADD3 R0, P1, …`
         does not say which of the two carries P1 is."""
         key = code & form.optional_mask
-        index = form.spellings.get(key)
+        index = None if form.form.ambiguous else form.spellings.get(key)
         if index is None:
             wanted = code & ~form.hidden_mask & ~(0xF << 12) & _SPELLED
             index = next((i for i, (f, w) in enumerate(self._spell(instruction)) if f is form and w & ~form.hidden_mask == wanted), 0)

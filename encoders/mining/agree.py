@@ -22,7 +22,7 @@ def agrees(instruction: Instruction, text: str, address: int, arch: str) -> bool
     ours = without_payload(instruction._replace(extra=()).text)
     ours = _DISPLACEMENT.sub(lambda m: f"{address + int(m[1], 16):#x}", ours)
     if arch in HIDES_DESCRIPTOR:
-        ours = _DESCRIPTOR.sub("", ours)
+        ours, text = _DESCRIPTOR.sub("", ours), _DESCRIPTOR.sub("", text)
     guard, body = split_guard(text)
     our_guard, our_body = split_guard(ours)
     return guard == our_guard and tokenize(body) == tokenize(our_body)

@@ -22,7 +22,7 @@ from sassir.encoders.mining.text import split_guard, tokenize
 OPCODES = 1 << 13
 SEEDS = 48
 _ENCODING = (1 << 105) - 1
-_DESCRIPTOR = re.compile(r"desc\[\w+\]")
+_DESCRIPTOR = re.compile(r"desc\[\w+\](\[[^]]*\])")
 _HIDES_DESCRIPTOR = ("sm_80", "sm_86", "sm_87", "sm_89")
 _SHOWS_DESCRIPTOR = "sm_90"
 
@@ -47,6 +47,12 @@ def sweep(rng: random.Random) -> list[int]:
     return [op & 0xFFF | (fill & ~(1 << 91)) | op >> 12 << 91 | CONTROL | PREDICATE_TRUE for op in range(OPCODES) for fill in fills]
 
 
+def with_descriptor(text: str, shown: str) -> str:
+    """`text` with the descriptor that `shown`, the same word on another architecture, has before the same address."""
+    match = _DESCRIPTOR.search(shown)
+    return text.replace(match[1], match[0]) if match and "desc[" not in text else text
+
+
 class Session:
     """nvdisasm's answers for one architecture; on sm_80 to sm_89 with the descriptor that its text hides."""
 
@@ -64,8 +70,7 @@ class Session:
             for start in range(0, len(hidden), BATCH):
                 part = hidden[start : start + BATCH]
                 for i, shown in zip(part, self.helper.texts([words[i] for i in part]), strict=True):
-                    if shown and _DESCRIPTOR.sub("", shown) == texts[i]:
-                        texts[i] = shown
+                    texts[i] = with_descriptor(texts[i] or "", shown or "")
         result: list[tuple[str, Answer] | None] = []
         for i, text in enumerate(texts):
             name = classes.get(i)

@@ -28,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Mine, and write the table as the difference from its predecessor's. Progress goes to standard error."""
     # Imported here: the miner needs nvdisasm's modules, which the other commands do not.
+    from sassir.encoders.mining.ambiguity import mark_ambiguous
     from sassir.encoders.mining.mine import mine
     from sassir.encoders.mining.oracle import Oracle
 
@@ -42,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     evidence = [f"nvdisasm {Oracle(args.arch).version()}, {found.words} words asked; {len(found.forms)} forms."]
     evidence += [f"{len(corpus)} words of real code from {len(used)} cubins, SHA-256 of all: {_digest(used)}."]
     order = sorted(range(len(found.forms)), key=lambda i: (found.forms[i].mnemonic, -found.uses[i], found.forms[i].opcode, i))
-    text = print_table(args.arch, [found.forms[i] for i in order], blocks(CHAIN[at - 1]) if at else None, evidence)
+    forms = mark_ambiguous(args.arch, [found.forms[i] for i in order])
+    text = print_table(args.arch, forms, blocks(CHAIN[at - 1]) if at else None, evidence)
     args.output.mkdir(parents=True, exist_ok=True)
     (args.output / f"{args.arch}.txt").write_text(text, "utf-8")
     for name, problems in sorted(found.problems.items()):
