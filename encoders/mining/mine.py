@@ -8,12 +8,12 @@ class not met before starts another learner.
 from __future__ import annotations
 
 import random
-import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, replace
 
 from sassir.encoders.form import Form
+from sassir.encoders.mining.agree import HIDES_DESCRIPTOR
 from sassir.encoders.mining.experiment import CONTROL, PREDICATE_TRUE, Answer, neutral
 from sassir.encoders.mining.learn import Learner
 from sassir.encoders.mining.oracle import BATCH, WORD_BYTES, Oracle
@@ -22,9 +22,8 @@ from sassir.encoders.mining.text import split_guard, tokenize
 OPCODES = 1 << 13
 SEEDS = 48
 _ENCODING = (1 << 105) - 1
-_DESCRIPTOR = re.compile(r"desc\[\w+\](\[[^]]*\])")
-_HIDES_DESCRIPTOR = ("sm_80", "sm_86", "sm_87", "sm_89")
-_SHOWS_DESCRIPTOR = "sm_90"
+_SHOW_DESCRIPTOR = 1 << 101
+"""On sm_80 to sm_89 nvdisasm prints the memory descriptor of an access only where this bit, which nothing else reads, is set."""
 
 
 @dataclass
@@ -47,30 +46,24 @@ def sweep(rng: random.Random) -> list[int]:
     return [op & 0xFFF | (fill & ~(1 << 91)) | op >> 12 << 91 | CONTROL | PREDICATE_TRUE for op in range(OPCODES) for fill in fills]
 
 
-def with_descriptor(text: str, shown: str) -> str:
-    """`text` with the descriptor that `shown`, the same word on another architecture, has before the same address."""
-    match = _DESCRIPTOR.search(shown)
-    return text.replace(match[1], match[0]) if match and "desc[" not in text else text
-
-
 class Session:
-    """nvdisasm's answers for one architecture; on sm_80 to sm_89 with the descriptor that its text hides."""
+    """nvdisasm's answers for one architecture; on sm_80 to sm_89 with the descriptor that its text usually hides."""
 
     def __init__(self, arch: str) -> None:
         self.oracle = Oracle(arch)
-        self.helper = Oracle(_SHOWS_DESCRIPTOR) if arch in _HIDES_DESCRIPTOR else None
+        self.hides_descriptor = arch in HIDES_DESCRIPTOR
 
     def ask(self, words: list[int]) -> list[tuple[str, Answer] | None]:
         """Class and answer of each word; None where nvdisasm rejects it or prints nothing."""
         texts = self.oracle.texts(words)
         valid = [i for i, text in enumerate(texts) if text]
         classes = dict(zip(valid, self.oracle.classes([words[i] for i in valid]), strict=True))
-        if self.helper:
-            hidden = [i for i, name in classes.items() if name and "memdesc" in name]
+        if self.hides_descriptor:
+            hidden = [i for i, name in classes.items() if name and "desc" in name]
             for start in range(0, len(hidden), BATCH):
                 part = hidden[start : start + BATCH]
-                for i, shown in zip(part, self.helper.texts([words[i] for i in part]), strict=True):
-                    texts[i] = with_descriptor(texts[i] or "", shown or "")
+                for i, shown in zip(part, self.oracle.texts([words[i] | _SHOW_DESCRIPTOR for i in part]), strict=True):
+                    texts[i] = shown
         result: list[tuple[str, Answer] | None] = []
         for i, text in enumerate(texts):
             name = classes.get(i)
