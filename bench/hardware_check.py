@@ -153,7 +153,7 @@ def judge(worker: Worker, candidate: Candidate, launch: Launch) -> tuple[str, st
 def commit() -> str | None:
     """The commit that is checked out, if git knows."""
     result = subprocess.run(["git", "rev-parse", "HEAD"], cwd=BENCH, capture_output=True, text=True, check=False)
-    return result.stdout.strip() or None
+    return result.stdout.strip() if result.returncode == 0 else None
 
 
 def summarise(records: list[Record]) -> Iterator[str]:
@@ -200,7 +200,7 @@ def main() -> int:
     seconds = time.perf_counter() - start
     output = options.output / f"hardware-check-{device.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
     write_result(output, device, records, seconds)
-    print(f"{device.name}, CUDA {device.driver}, {seconds:.0f} s; written to {output}")
+    print(f"{device.name}, CUDA {device.cuda}, driver {device.driver}, {seconds:.0f} s; written to {output}")
     return 1 if any(record.failed for record in records) else 0
 
 

@@ -24,7 +24,7 @@ from sassir.encoders.table import CompiledForm
 
 MAX_LEGALITY_SELECTORS = 6
 """Most selectors that are merged only because some combinations are refused."""
-TRIALS = 48
+TRIALS = 96
 ROUNDS = 6
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from sassir.encoders.form import Form
 from sassir.encoders.mining.agree import HIDES_DESCRIPTOR
+from sassir.encoders.mining.assemble import BITS
 from sassir.encoders.mining.experiment import CONTROL, PREDICATE_TRUE, Answer, neutral
 from sassir.encoders.mining.learn import Learner
 from sassir.encoders.mining.oracle import BATCH, WORD_BYTES, Oracle
@@ -44,6 +45,15 @@ def sweep(rng: random.Random) -> list[int]:
     fills += [plain | rng.getrandbits(33) << 72 for _ in range(12)]
     fills += [rng.getrandbits(89) << 16 for _ in range(12)]
     return [op & 0xFFF | (fill & ~(1 << 91)) | op >> 12 << 91 | CONTROL | PREDICATE_TRUE for op in range(OPCODES) for fill in fills]
+
+
+def neighbours(forms: Iterable[Form], rng: random.Random) -> list[int]:
+    """Words a few bits away from each form's example: some classes have words that no sweep of the opcodes meets."""
+    words: list[int] = []
+    for form in forms:
+        for flips in (1,) * 40 + (2,) * 20 + (3,) * 20:
+            words.append(form.example ^ sum(1 << bit for bit in rng.sample(BITS, flips)))
+    return words
 
 
 class Session:
@@ -117,6 +127,8 @@ def _learn(
     forms: dict[str, Form | None] = {}
     running: dict[str, Generator[list[int], list[Answer | None], Form | None]] = {}
     waiting: dict[str, list[int]] = {}
+    explored: set[str] = set()
+    rng = random.Random(len(seeds))
     turn = 0
     while True:
         for name in sorted(seeds.keys() - learners.keys()):
@@ -124,7 +136,12 @@ def _learn(
             running[name] = learners[name].run()
             waiting[name] = next(running[name])
         if not waiting:
-            return learners, forms
+            around = neighbours([f for n, f in forms.items() if f and n not in explored], rng)
+            explored |= forms.keys()
+            collect(around, session.ask(around))
+            if seeds.keys() <= learners.keys():
+                return learners, forms
+            continue
         words = [word for question in waiting.values() for word in question]
         answers = session.ask(words)
         collect(words, answers)

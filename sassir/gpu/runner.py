@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import importlib
+import shutil
+import subprocess
 from collections.abc import Mapping
 from functools import cache, lru_cache
 from importlib.metadata import version as package_version
@@ -30,8 +32,10 @@ class DeviceInfo(NamedTuple):
     """As the driver calls it, `NVIDIA H200`."""
     arch: str
     """`sm_90`."""
-    driver: str
+    cuda: str
     """Newest CUDA version that the driver supports, `13.0`."""
+    driver: str | None
+    """Release of the driver, `580.159.04`; None where nvidia-smi, which comes with it, is not on PATH."""
     pycuda: str
 
 
@@ -57,7 +61,15 @@ def describe_device() -> DeviceInfo:
     cuda = load_driver()
     device, version = cuda.Device(0), cuda.get_driver_version()
     major, minor = device.compute_capability()
-    return DeviceInfo(device.name(), f"sm_{major}{minor}", f"{version // 1000}.{version % 1000 // 10}", package_version("pycuda"))
+    supported = f"{version // 1000}.{version % 1000 // 10}"
+    return DeviceInfo(device.name(), f"sm_{major}{minor}", supported, _driver_release(), package_version("pycuda"))
+
+
+def _driver_release() -> str | None:
+    if shutil.which("nvidia-smi") is None:
+        return None
+    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
+    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def run(cubin: bytes, launch: Launch) -> Outputs:
