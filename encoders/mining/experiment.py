@@ -34,6 +34,9 @@ def neutral(word: int) -> int:
     return word & (1 << 105) - 1 & ~(15 << 12) | CONTROL | PREDICATE_TRUE
 
 
+OPCODE = 1 << 91 | 0xFFF
+
+
 class Experiment:
     """The state of learning one form. Its generators yield words and are sent the answers."""
 
@@ -96,4 +99,5 @@ class Experiment:
                 for other in self.rng.sample(words, min(len(words), self.rng.choice((2, 4, 8, 16)))):
                     word ^= other ^ self.rng.choice(bases)
                 mixed.append(neutral(word) & ~(1 << 91) | first & 1 << 91)
-            yield from self.ask([w ^ 1 << b for w in bases[:2] for b in BITS] + mixed)
+            near = [w ^ pattern << b & ~OPCODE for w in bases[:2] for b in BITS for pattern in (1, 3, 7)]
+            yield from self.ask(near + mixed)

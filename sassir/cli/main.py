@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from sassir import __version__
-from sassir.errors import SassirError
+from sassir.cli.errors import finish
 
 COMMANDS = {
     "extract": "sassir.cli.extract",
@@ -37,17 +37,7 @@ def main(args: Sequence[str] | None = None) -> int:
     arguments = [*(sys.argv[1:] if args is None else args)]
     names = [arguments[0]] if arguments and arguments[0] in COMMANDS else list(COMMANDS)
     parsed = _parser(names).parse_args(arguments)
-    try:
-        return parsed.run(parsed)
-    except SassirError as error:
-        message = str(error)
-    except BrokenPipeError:  # the reader, `head` for one, has seen enough
-        sys.stderr.close()
-        return 0
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    print(f"error: {message}", file=sys.stderr)
-    return 1
+    return finish(lambda: parsed.run(parsed))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from xdsl.utils.lexer import Input, Span
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from sassir import __version__
+from sassir.cli.errors import finish
 from sassir.errors import SassirError
 from sassir.universe import SASSIR
 
@@ -30,7 +31,6 @@ _CONTAINERS = ("exe", "fatbin", "o", "so")
 _STRING = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*+"|//[^\n]*|(?P<bad>")')
 """A string, a comment, or a quote that does neither begin nor end a string."""
 _PIPELINE = "builtin.module("
-_BAD_INPUT = 1
 
 
 class _Output(StringIO):
@@ -187,19 +187,12 @@ def _umask() -> int:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the tool. Returns 0, or 1 for bad input, with one message on standard error; bad usage exits with 2."""
-    try:
+
+    def run() -> int:
         SassirOpt(args).run()
-    except (SassirError, ParseError, DiagnosticException) as error:
-        message = str(error)
-    except BrokenPipeError:  # the reader, `head` for one, has seen enough
-        sys.stderr.close()
         return 0
-    except OSError as error:
-        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    else:
-        return 0
-    print(f"error: {message}", file=sys.stderr)
-    return _BAD_INPUT
+
+    return finish(run, ParseError, DiagnosticException)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,26 @@
+"""How the tools end: one message for bad input, no traceback."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from sassir.errors import SassirError
+
+BAD_INPUT = 1
+
+
+def finish(action: Callable[[], int], *others: type[Exception]) -> int:
+    """The exit status of `action`; for a SassirError, an error of the file system or one of `others` its message goes to standard
+    error, and the status is 1."""
+    try:
+        return action()
+    except (SassirError, *others) as error:
+        message = str(error)
+    except BrokenPipeError:  # the reader, `head` for one, has seen enough
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    print(f"error: {message}", file=sys.stderr)
+    return BAD_INPUT
