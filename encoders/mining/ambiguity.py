@@ -11,7 +11,7 @@ from sassir.encoders.random_words import random_word
 from sassir.encoders.table import Table
 from sassir.errors import EncodingError
 
-WORDS = 15_000
+WORDS = 10_000
 
 
 def mark_ambiguous(arch: str, forms: list[Form]) -> list[Form]:

@@ -37,6 +37,10 @@ def find_groups(e: Experiment) -> Generator[list[int], list[Answer | None], list
             home[i].toggles += gone.toggles
             groups.remove(gone)
             home = {k: home[i] if g is gone else g for k, g in home.items()}
+    # Bits that vary, but that no one or two flips change to something accepted: a field whose legal values lie further apart.
+    stuck = [home[i] for i, tokens in enumerate(alone) if tokens is None and len(home[i].toggles) == 1]
+    if 1 < len(stuck) <= MAX_SELECTORS:
+        groups = [g for g in groups if g not in stuck] + [Group([t for g in stuck for t in g.toggles])]
     yield from enumerate_states(e, groups)
     return groups
 
