@@ -56,7 +56,7 @@ def neighbours(forms: Iterable[Form], rng: random.Random) -> list[int]:
     return words
 
 
-class Session:
+class Classifier:
     """nvdisasm's answers for one architecture; on sm_80 to sm_89 with the descriptor that its text usually hides."""
 
     def __init__(self, arch: str) -> None:
@@ -87,7 +87,7 @@ class Session:
 
 def mine(arch: str, corpus: Iterable[int], report: Callable[[str], None]) -> Mined:
     """Learn every form of `arch`. `corpus` are words of real code: they seed the search and give inert bits their values."""
-    session = Session(arch)
+    classifier = Classifier(arch)
     uniform_zero = 255 if int(arch[3:].rstrip("af")) >= 100 else 63
     seeds: dict[str, dict[int, None]] = {}
     distinct = Counter(word & _ENCODING for word in corpus)
@@ -99,24 +99,24 @@ def mine(arch: str, corpus: Iterable[int], report: Callable[[str], None]) -> Min
                 known[word] = None
 
     probes = [neutral(word) for word in distinct]
-    answers = session.ask(probes)
+    answers = classifier.ask(probes)
     collect(probes, answers)
     for (word, count), answer in zip(distinct.items(), answers, strict=True):
         if answer:
             usage.setdefault(answer[0], Counter())[word] += count
     words = sweep(random.Random(arch))
-    collect(words, session.ask(words))
+    collect(words, classifier.ask(words))
     report(f"{len(distinct)} words of the corpus and {len(words)} of the sweep are in {len(seeds)} classes")
-    learners, forms = _learn(session, seeds, uniform_zero, collect, report)
+    learners, forms = _learn(classifier, seeds, uniform_zero, collect, report)
     names = sorted(name for name, form in forms.items() if form)
     found = [_with_defaults(form, usage.get(name, Counter())) for name in names if (form := forms[name])]
-    found = _proved_defaults(session, _share_defaults(found, [name in usage for name in names]))
+    found = _proved_defaults(classifier, _share_defaults(found, [name in usage for name in names]))
     problems = {name: learner.problems for name, learner in learners.items() if learner.problems}
-    return Mined(found, [usage.get(name, Counter()).total() for name in names], problems, session.oracle.words)
+    return Mined(found, [usage.get(name, Counter()).total() for name in names], problems, classifier.oracle.words)
 
 
 def _learn(
-    session: Session,
+    classifier: Classifier,
     seeds: dict[str, dict[int, None]],
     uniform_zero: int,
     collect: Callable[[list[int], list[tuple[str, Answer] | None]], None],
@@ -138,12 +138,12 @@ def _learn(
         if not waiting:
             around = neighbours([f for n, f in forms.items() if f and n not in explored], rng)
             explored |= forms.keys()
-            collect(around, session.ask(around))
+            collect(around, classifier.ask(around))
             if seeds.keys() <= learners.keys():
                 return learners, forms
             continue
         words = [word for question in waiting.values() for word in question]
-        answers = session.ask(words)
+        answers = classifier.ask(words)
         collect(words, answers)
         at, following = 0, dict[str, list[int]]()
         for name, question in waiting.items():
@@ -156,7 +156,7 @@ def _learn(
         waiting = following
         turn += 1
         if turn % 5 == 0:
-            report(f"round {turn}: {len(waiting)} of {len(learners)} classes to go, {session.oracle.words} words asked")
+            report(f"round {turn}: {len(waiting)} of {len(learners)} classes to go, {classifier.oracle.words} words asked")
 
 
 def _with_defaults(form: Form, usage: Counter[int]) -> Form:
@@ -167,11 +167,11 @@ def _with_defaults(form: Form, usage: Counter[int]) -> Form:
     return replace(form, default=votes.most_common(1)[0][0] if votes else 0)
 
 
-def _proved_defaults(session: Session, forms: list[Form]) -> list[Form]:
+def _proved_defaults(classifier: Classifier, forms: list[Form]) -> list[Form]:
     """Where a form's example reads differently with the default bits, the default is the example's own: no text shows them, but
     some of them can hide other text."""
-    examples = session.ask([f.example for f in forms])
-    plain = session.ask([f.example & ~f.inert_mask | f.default for f in forms])
+    examples = classifier.ask([f.example for f in forms])
+    plain = classifier.ask([f.example & ~f.inert_mask | f.default for f in forms])
     same = [bool(a and b and a[0] == b[0] and a[1].tokens == b[1].tokens) for a, b in zip(examples, plain, strict=True)]
     return [f if proved or f.relative else replace(f, default=f.example & f.inert_mask) for f, proved in zip(forms, same, strict=True)]
 
