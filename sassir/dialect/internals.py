@@ -6,7 +6,7 @@
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 
 def operands(op: Operation) -> tuple[SSAValue, ...]:
@@ -18,3 +18,8 @@ def name(values: tuple[SSAValue, ...] | SSAValue | Block, hint: str) -> None:
     """Set a name hint that is known to be valid."""
     for value in values if isinstance(values, tuple) else (values,):
         value._name = hint
+
+
+def retype(value: SSAValue, type: Attribute) -> None:
+    """Give a value another type where it is; its users are not told."""
+    value._type = type

@@ -1,0 +1,69 @@
+"""sass-dce: drop what nobody needs: instructions without use or effect, block arguments that are only passed around."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from sassir.analysis.effects import effects
+from sassir.dialect import internals
+from sassir.dialect.operations import KernelOp
+from sassir.rewrite.edges import entered_from_elsewhere, forwarded, keep_arguments, own_operands
+
+
+@dataclass(frozen=True)
+class DeadCodeElimination(ModulePass):
+    """Drops every instruction whose results nothing with an effect depends on, over all blocks at once."""
+
+    name = "sass-dce"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.body.ops:
+            if isinstance(kernel, KernelOp) and kernel.fixed is None:
+                drop_dead_code(kernel.body)
+
+
+def drop_dead_code(region: Region) -> int:
+    """Returns the number of operations dropped. Linear: what is needed is marked from the effects backwards."""
+    passed = _sources(region)
+    needed: set[SSAValue] = set()
+    live: set[Operation] = set()
+    work: list[SSAValue] = []
+    for block in region.blocks:
+        for op in block.ops:
+            if op is block.last_op or not op.results or not effects(op).droppable:
+                live.add(op)
+                work.extend(own_operands(op) if op is block.last_op else internals.operands(op))
+    while work:
+        value = work.pop()
+        if value in needed:
+            continue
+        needed.add(value)
+        if isinstance(value, BlockArgument):
+            work.extend(passed.get(value, ()))
+        elif isinstance(value.owner, Operation) and value.owner not in live:
+            live.add(value.owner)
+            work.extend(internals.operands(value.owner))
+    rooted = entered_from_elsewhere(region)
+    keep_arguments(region, lambda b: [i for i, a in enumerate(b.args) if a in needed or b in rooted])
+    dead = [op for block in region.blocks for op in block.ops if op not in live]
+    for op in reversed(dead):
+        op.detach()
+        op.erase(safe_erase=False)
+    return len(dead)
+
+
+def _sources(region: Region) -> dict[SSAValue, list[SSAValue]]:
+    """What is passed to each block argument."""
+    found: dict[SSAValue, list[SSAValue]] = {}
+    for block in region.blocks:
+        if block.last_op is None:
+            continue
+        for successor, values in zip(block.last_op.successors, forwarded(block.last_op), strict=False):
+            for argument, value in zip(successor.args, values, strict=False):
+                found.setdefault(argument, []).append(value)
+    return found

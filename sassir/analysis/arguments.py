@@ -1,0 +1,69 @@
+"""The operands of an operation, each with its text and its values."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from sassir import isa
+from sassir.asm.operand import HOLE, Operand
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.sample import sample
+from sassir.dialect.template import TemplateAttr
+
+
+class Argument(NamedTuple):
+    """One operand of an operation."""
+
+    operand: Operand
+    """Its text, with the register name `$` for each register that is a value: `-$`, `RZ`, `c[0x0][0x160]`, `[$+0x10]`."""
+    values: tuple[SSAValue, ...]
+    """The values read, in order."""
+    results: tuple[SSAValue, ...]
+    """The values written."""
+    written: bool
+    """It is a destination, which may also be a zero register."""
+
+    @property
+    def text(self) -> str:
+        """The operand as text."""
+        return self.operand.text
+
+    @property
+    def integer(self) -> int | None:
+        """The value of an integer immediate or of a zero register."""
+        return 0 if self.text in ("RZ", "URZ") else self.operand.integer
+
+    @property
+    def constant(self) -> tuple[int, int] | None:
+        """Bank and byte offset of a word of constant memory whose address no register changes."""
+        return None if self.values else self.operand.constant
+
+
+@cache
+def destinations(mnemonic: str, modifiers: str, template: TemplateAttr) -> frozenset[int]:
+    """Which operands of an instruction are written, by position."""
+    roles = isa.roles(sample(mnemonic, modifiers, template))
+    return frozenset() if roles is None else frozenset([access.operand for access in roles.writes])
+
+
+def arguments(op: SassInstruction) -> list[Argument]:
+    """The operands of `op` from left to right; those that its text hides are left out."""
+    template: TemplateAttr = op.template
+    written = destinations(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", template)
+    holes = iter(template.data.holes)
+    reads, writes = iter(op.reads), iter(op.results)
+    found: list[Argument] = []
+    for argument in template.data.arguments:
+        values: list[SSAValue] = []
+        results: list[SSAValue] = []
+        for register in argument.registers:
+            if register is None:
+                hole = next(holes)
+                values += [next(reads) for _ in range(hole.width * hole.reads)]
+                results += [next(writes) for _ in range(hole.width * hole.writes)]
+        operand = Operand.of(argument.template, tuple([HOLE if r is None else r for r in argument.registers]))
+        found.append(Argument(operand, tuple(values), tuple(results), len(found) in written))
+    return found

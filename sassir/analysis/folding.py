@@ -1,0 +1,78 @@
+"""Run one operation on known values, through the same functions that the emulator uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.sample import sample, sample_registers
+from sassir.dialect.template import TemplateAttr
+from sassir.errors import SemanticsError
+from sassir.isa.semantics import Constant, Evaluator, Register, semantics
+
+
+class _Plan(NamedTuple):
+    evaluator: Evaluator
+    reads: tuple[int | Constant, ...]
+    """For each source of the evaluator, which of the values read it is, or the word of constant memory."""
+    results: tuple[int, ...]
+    """For each result of the operation, which of the evaluator's it is."""
+
+
+ReadConstant = Callable[[int, int], int | None]
+"""The word at a bank and byte offset of constant memory; None if it is not known."""
+
+
+def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstant, arch: str) -> tuple[int, ...] | None:
+    """The results of an operation, its guard aside, for the values `reads`. None if one that matters, or the semantics, is not known."""
+    plan = _plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
+    if plan is None:
+        return None
+    values: list[np.ndarray] = []
+    for source, place in zip(plan.evaluator.sources, plan.reads, strict=True):
+        value = reads[place] if isinstance(place, int) else _word(place, constant)
+        if value is None:
+            return None
+        values.append(np.array([value], np.bool_ if isinstance(source, Register) and source.name.lstrip("U")[0] == "P" else np.uint32))
+    found = plan.evaluator.evaluate(*values)
+    return tuple([int(np.broadcast_to(found[k], (1,))[0]) for k in plan.results])
+
+
+def _word(place: Constant, constant: ReadConstant) -> int | None:
+    return None if place.bank is None or place.base is not None else constant(place.bank, place.offset)
+
+
+@cache
+def _plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> _Plan | None:
+    """How to evaluate an operation; None if that is not modelled, or needs the other lanes."""
+    data = template.data
+    if data.visible != len(data.holes):
+        return None
+    try:
+        evaluator = semantics(sample(mnemonic, modifiers, template), arch)
+    except SemanticsError:
+        return None
+    read: dict[str, int] = {}
+    written: list[str] = []
+    for hole, first in zip(data.holes, sample_registers(template), strict=True):
+        number = int(first[len(hole.file) :])
+        names = [f"{hole.file}{number + k}" for k in range(hole.width)]
+        if hole.reads:
+            read |= {name: len(read) + k for k, name in enumerate(names)}
+        if hole.writes:
+            written += names
+    reads: list[int | Constant] = []
+    for source in evaluator.sources:
+        if isinstance(source, Register) and source.name in read:
+            reads.append(read[source.name])
+        elif isinstance(source, Constant):
+            reads.append(source)
+        else:
+            return None
+    if evaluator.warp or not set(written) <= set(evaluator.results):
+        return None
+    return _Plan(evaluator, tuple(reads), tuple([evaluator.results.index(name) for name in written]))

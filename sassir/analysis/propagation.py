@@ -1,0 +1,247 @@
+"""What every value can be: sparse conditional propagation of constants and ranges over a kernel.
+
+Wegman and Zadeck, Constant Propagation with Conditional Branches (1991), with intervals in place of constants: a branch
+that is decided sends nothing along its other edge. An argument whose range grows with every turn of a loop is given up.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.folding import fold
+from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, WORD, WORD_BITS, Range, exactly, restrict
+from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp, NextOp
+from sassir.dialect.registers import UP, P, SassRegister
+from sassir.machine.constant_bank import constant_bank
+from sassir.rewrite.edges import entered_from_elsewhere, forwarded
+
+PATIENCE = 3
+"""How often the range of a block argument may grow by itself; then it goes to the next number that something is compared with."""
+GIVE_UP = 16
+"""How often it may grow at all."""
+
+
+class Propagation:
+    """The ranges of all values of a kernel, under its facts."""
+
+    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str) -> None:
+        self.arch = arch
+        self.facts = facts
+        self.words = _known_words(facts, arch)
+        self.used: set[str] = set()
+        """The facts that some range rests on."""
+        self.reached: set[Block] = set()
+        self._ranges: dict[SSAValue, Range] = {}
+        self._growth: dict[SSAValue, int] = {}
+        self._bounds: list[int] = [0, LARGEST_SIGNED, LARGEST]
+        self._edges: set[tuple[Block, int]] = set()
+        self._rooted = entered_from_elsewhere(kernel.body)
+        self._blocks = [kernel.body.blocks[0]]
+        self._operations: list[Operation] = []
+        self._run()
+        for block in self._rooted - self.reached:
+            self._blocks.append(block)
+            self._run()
+
+    def range(self, value: SSAValue) -> Range:
+        """What `value` can be."""
+        return self._ranges.get(value) or _whole(value)
+
+    def constant(self, bank: int, offset: int) -> int | None:
+        """The word at a place of constant memory, if a fact tells it."""
+        if bank != 0 or offset not in self.words:
+            return None
+        value, fact = self.words[offset]
+        self.used.add(fact)
+        return value
+
+    def guard(self, op: SassInstruction) -> bool | None:
+        """Whether the guard of `op` holds; None if that is not known. True without a guard."""
+        if op.constant_guard is not None:
+            return not op.constant_guard.data.startswith("!")
+        if op.guard is None:
+            return True
+        value = self.range(op.guard).value
+        return None if value is None else bool(value) != (op.unless is not None)
+
+    def _run(self) -> None:
+        while self._blocks or self._operations:
+            if self._operations:
+                op = self._operations.pop()
+                if op.parent in self.reached:
+                    self._visit(op)
+                continue
+            block = self._blocks.pop()
+            if block in self.reached:
+                continue
+            self.reached.add(block)
+            if block in self._rooted:
+                for argument in block.args:
+                    self._raise(argument, _whole(argument))
+            for op in block.ops:
+                self._visit(op)
+
+    def _visit(self, op: Operation) -> None:
+        if isinstance(op, SassInstruction) and op.results:
+            for result, found in zip(op.results, self._results(op), strict=True):
+                self._raise(result, found)
+        if isinstance(op, SassBranch | NextOp):
+            self._leave(op)
+
+    def _leave(self, op: SassBranch | NextOp) -> None:
+        assert op.parent is not None
+        taken: Sequence[int] = range(len(op.successors))
+        if isinstance(op, SassBranch) and op.MNEMONIC == "BRA" and len(op.successors) == 2 and (guard := self.guard(op)) is not None:
+            taken = [0] if guard else [1]
+        values = forwarded(op)
+        for i in taken:
+            successor = op.successors[i]
+            for argument, value in zip(successor.args, values[i], strict=False):
+                if value in self._ranges:
+                    self._raise(argument, self._passed(op, i, value))
+            if (op.parent, i) not in self._edges:
+                self._edges.add((op.parent, i))
+                self._blocks.append(successor)
+
+    def _raise(self, value: SSAValue, found: Range) -> None:
+        """Let `value` be what it was or `found`."""
+        known = self._ranges.get(value)
+        new = found if known is None else known.join(found)
+        if new == known:
+            return
+        if isinstance(value.owner, Block):
+            new = self._widen(value, new)
+        self._ranges[value] = new
+        self._operations.extend([use.operation for use in value.uses])
+
+    def _widen(self, argument: SSAValue, found: Range) -> Range:
+        """The range to go on with for a block argument that grew again."""
+        count = self._growth[argument] = self._growth.get(argument, 0) + 1
+        if count <= PATIENCE or isinstance(argument.type, P | UP):
+            return found
+        if count > GIVE_UP:
+            return _whole(argument)
+        low = self._bounds[bisect_right(self._bounds, found.low) - 1]
+        return Range(low, self._bounds[bisect_left(self._bounds, found.high)])
+
+    def _passed(self, op: SassBranch | NextOp, i: int, value: SSAValue) -> Range:
+        """What `value` is when control goes on to successor `i`: the comparison that decides may tell more."""
+        found = self.range(value)
+        compare = op.guard.owner if isinstance(op, SassBranch) and op.MNEMONIC == "BRA" and op.guard is not None else None
+        if not isinstance(compare, SassInstruction) or compare.MNEMONIC not in ("ISETP", "UISETP") or compare.guard is not None:
+            return found
+        assert isinstance(op, SassBranch)
+        name, *modifiers = compare.modifiers.data.split(".") if compare.modifiers is not None else [""]
+        operands = arguments(compare)
+        sources = [a for a in operands if not a.written]
+        if name not in COMPLEMENT or "EX" in modifiers or sources[2].text != "PT" or op.guard not in operands[0].results:
+            return found
+        if (i == 0) == (op.unless is not None):
+            name = COMPLEMENT[name]
+        for this, other, relation in ((sources[0], sources[1], name), (sources[1], sources[0], MIRROR[name])):
+            if this.text == "$" and this.values == (value,):
+                found = restrict(found, relation, self._operand(other, False), "U32" not in modifiers)
+        return found
+
+    def _results(self, op: SassInstruction) -> Sequence[Range]:
+        guard = self.guard(op)
+        kept = [self.range(v) for v in op.kept]
+        if guard is False:
+            return kept or [_whole(r) for r in op.results]
+        found = self._compute(op) or [_whole(r) for r in op.results]
+        return found if guard else [a.join(b) for a, b in zip(found, kept, strict=True)] if kept else [_whole(r) for r in op.results]
+
+    def _compute(self, op: SassInstruction) -> Sequence[Range] | None:
+        folded = fold(op, [self.range(v).value for v in op.reads], self.constant, self.arch)
+        if folded is not None:
+            return [Range(value, value) for value in folded]
+        operands = arguments(op)
+        if op.MNEMONIC in ("S2R", "S2UR"):
+            return [self._special_register(operands[1].text)]
+        if op.MNEMONIC in ("LDC", "ULDC", "LDCU"):
+            return self._load_constant(operands[1], len(op.results))
+        mnemonic = op.MNEMONIC if op.MNEMONIC in TRANSFER else op.MNEMONIC.removeprefix("U")
+        transfer = TRANSFER.get(mnemonic)
+        if transfer is None:
+            return None
+        modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []
+        sources = [self._operand(a, mnemonic in SIGNED_TERMS) for a in operands if not a.written]
+        if mnemonic == "ISETP":
+            self._note_bounds(sources[:2])
+        found = transfer(modifiers, sources)
+        if found is None:
+            return None
+        main = _main_destination(operands)
+        known = dict(zip(main.results, found, strict=False))
+        return [known.get(result) or _whole(result) for result in op.results]
+
+    def _special_register(self, name: str) -> Range:
+        if "TID" in name or "CTAID" in name:
+            self.used.update([n for n, known in (("block", self.facts.block), ("grid", self.facts.grid)) if known is not None])
+        return special_register(name, self.facts.block, self.facts.grid)
+
+    def _note_bounds(self, compared: Sequence[Range]) -> None:
+        """Remember the numbers at which a range may end because something is compared with them."""
+        for number in [r.value for r in compared if r.value is not None]:
+            for bound in (number - 1, number, number + 1):
+                if 0 <= bound <= LARGEST and self._bounds[bisect_left(self._bounds, bound)] != bound:
+                    insort(self._bounds, bound)
+
+    def _load_constant(self, source: Argument, count: int) -> Sequence[Range] | None:
+        place = source.constant
+        if place is None:
+            return None
+        words = [self.constant(place[0], place[1] + 4 * i) for i in range(count)]
+        return [WORD if word is None else exactly(word) for word in words]
+
+    def _operand(self, argument: Argument, signed: bool) -> Range:
+        """The range of a source operand, of a pair as one number."""
+        bare = argument.text.removesuffix(".reuse").lstrip("-!")
+        negative = argument.text[:1] in ("-", "!")
+        if argument.integer is not None:
+            return Range(argument.integer, argument.integer) if signed else exactly(argument.integer)
+        if argument.text in _FLAGS:
+            return Range(_FLAGS[argument.text], _FLAGS[argument.text])
+        place = argument.constant
+        if place is not None:
+            value = self.constant(*place)
+            found = WORD if value is None else exactly(value)
+        elif bare != "$":
+            return WORD
+        else:
+            parts = [self.range(v) for v in argument.values]
+            if isinstance(argument.values[0].type, SassRegister) and argument.values[0].type.FILE in ("P", "UP"):
+                return Range(1 - parts[0].high, 1 - parts[0].low) if negative else parts[0]
+            high = sum(p.high << WORD_BITS * i for i, p in enumerate(parts))
+            found = Range(sum(p.low << WORD_BITS * i for i, p in enumerate(parts)), high)
+        if not negative:
+            return found
+        return Range(-found.high, -found.low) if signed else WORD
+
+
+_FLAGS = {"PT": 1, "UPT": 1, "!PT": 0, "!UPT": 0}
+def _main_destination(operands: Sequence[Argument]) -> Argument:
+    """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
+    written = [a for a in operands if a.written]
+    return next((a for a in written if "P" not in a.text), written[0])
+
+
+def _known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[int, str]]:
+    """The words of constant bank 0 that facts tell, by offset, and the fact."""
+    bank = constant_bank(arch)
+    known = {offset: (value, f"word {offset:#x}") for offset, value in facts.words}
+    for name, first, sizes in (("block", bank.block, facts.block), ("grid", bank.grid, facts.grid)):
+        known |= {first + 4 * i: (size, name) for i, size in enumerate(sizes or ())}
+    return known
+
+
+def _whole(value: SSAValue) -> Range:
+    assert isinstance(value.type, SassRegister)
+    return whole(value.type.FILE)

@@ -1,0 +1,1 @@
+"""What passes change code with: new instructions, changed operands, edges and blocks."""

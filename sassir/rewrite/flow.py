@@ -1,0 +1,107 @@
+"""Change control flow: take out branches that are decided, blocks that nothing reaches, and joints between blocks."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation
+
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp, NextOp
+from sassir.rewrite.build import instruction
+from sassir.rewrite.edges import entered_from_elsewhere, forwarded, predecessors
+
+
+def reachable(kernel: KernelOp) -> set[Block]:
+    """The blocks to which control can come from the entry of the kernel."""
+    return _reached([kernel.body.blocks[0]])
+
+
+def _reached(start: list[Block]) -> set[Block]:
+    found = set(start)
+    work = list(start)
+    while work:
+        last = work.pop().last_op
+        for successor in last.successors if last is not None else ():
+            if successor not in found:
+                found.add(successor)
+                work.append(successor)
+    return found
+
+
+def decide(branch: SassBranch, taken: bool) -> None:
+    """Make a guarded BRA unconditional, or take it out. Blocks that nothing reaches any more stay: see `drop_unreachable`."""
+    assert branch.MNEMONIC == "BRA"
+    assert branch.guard is not None
+    block, passed = branch.parent, forwarded(branch)
+    assert block is not None
+    if taken:
+        properties = {k: v for k, v in branch.properties.items() if k not in ("unless", "constant_guard")}
+        new: Operation = type(branch).create(operands=passed[0], properties=properties, successors=[branch.successors[0]])
+    else:
+        new = NextOp.create(operands=passed[1], successors=[branch.successors[1]])
+    branch.detach()
+    branch.erase()
+    block.add_op(new)
+
+
+def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
+    """Drop the blocks of `before` (see `reachable`) that nothing reaches any more. Returns their number.
+
+    A function of the symbol table keeps its label, on an EXIT: nobody calls it, but its symbol needs a place.
+    """
+    dead = [block for block in kernel.body.blocks if block in before - reachable(kernel)]
+    for block in dead:
+        for op in list(block.ops):
+            op.drop_all_references()
+    for block in dead:
+        labels = [op for op in block.ops if isinstance(op, LabelOp) and op.private is None]
+        for op in reversed(list(block.ops)):
+            op.detach()
+            if op not in labels:
+                op.erase(safe_erase=False, drop_references=False)
+        if labels:
+            for argument in reversed(block.args):
+                block.erase_arg(argument)
+            block.add_ops([*labels, instruction("EXIT")])
+        else:
+            kernel.body.detach_block(block)
+            block.erase(safe_erase=False)
+    return len(dead)
+
+
+def merge_blocks(kernel: KernelOp) -> int:
+    """Join each block with the one behind it where no other control comes to that. Returns the number of joints."""
+    before = predecessors(kernel.body)
+    elsewhere = entered_from_elsewhere(kernel.body)
+    merged = 0
+    for block in list(kernel.body.blocks):
+        if block.parent is None:
+            continue
+        while (last := block.last_op) is not None and isinstance(last, NextOp):
+            following = last.target
+            if len(before[following]) != 1 or following in elsewhere or _is_named(following):
+                break
+            for argument, value in zip(following.args, last.forwarded(0), strict=True):
+                argument.replace_all_uses_with(value)
+            last.detach()
+            last.erase()
+            for op in list(following.ops):
+                op.detach()
+                block.add_op(op)
+            kernel.body.detach_block(following)
+            following.erase()
+            merged += 1
+    return merged
+
+
+def _is_named(block: Block) -> bool:
+    return any(isinstance(op, LabelOp) for op in block.ops)
+
+
+def drop_private_labels(kernel: KernelOp) -> None:
+    """Drop the private labels that no instruction names, which would keep blocks apart."""
+    used = {op.place.data for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.place is not None}
+    for block in kernel.body.blocks:
+        for op in [o for o in block.ops if isinstance(o, LabelOp)]:
+            if op.private is not None and op.label.data not in used:
+                op.detach()
+                op.erase()
