@@ -51,13 +51,13 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
     dead = [block for block in kernel.body.blocks if block in before - reachable(kernel)]
     for block in dead:
         for op in list(block.ops):
-            op.drop_all_references()
+            op.operands, op.successors = (), ()
     for block in dead:
         labels = [op for op in block.ops if isinstance(op, LabelOp) and op.private is None]
         for op in reversed(list(block.ops)):
             op.detach()
             if op not in labels:
-                op.erase(safe_erase=False, drop_references=False)
+                op.erase(safe_erase=False)
         if labels:
             for argument in reversed(block.args):
                 block.erase_arg(argument)

@@ -1,0 +1,125 @@
+"""sass-specialize: put what is known of the launch into the code: parameters, sizes, ranges; and what follows from it.
+
+Without facts only what the code itself says is used. A word of the constant bank becomes an immediate, an operation on
+known values a MOV, a decided guard or branch goes, and blocks that nothing reaches any more with it. Exact: every value
+that is still computed is the same bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from sassir.analysis.effects import effects
+from sassir.analysis.propagation import Propagation
+from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp, NextOp
+from sassir.dialect.registers import UR, R
+from sassir.passes.dce import drop_dead_code
+from sassir.rewrite.build import instruction
+from sassir.rewrite.edges import forwarded, own_operands
+from sassir.rewrite.flow import drop_private_labels, drop_unreachable, merge_blocks, reachable
+from sassir.rewrite.immediate import with_known
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.simplify import copied_values, replace, without_guard
+
+
+@dataclass(frozen=True)
+class Specialize(ModulePass):
+    """Folds facts and constants into every kernel whose registers are free."""
+
+    name = "sass-specialize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, arch in free_kernels(op):
+            before = reachable(kernel)
+            propagation = Propagation(kernel, facts_of(kernel), arch)
+            if _Specializer(propagation, arch).run(kernel):
+                record_use(kernel, propagation.used)
+                drop_unreachable(kernel, before)
+                drop_dead_code(kernel.body)
+                drop_private_labels(kernel)
+                merge_blocks(kernel)
+
+
+class _Specializer:
+    def __init__(self, propagation: Propagation, arch: str) -> None:
+        self.known = propagation
+        self.arch = arch
+
+    def run(self, kernel: KernelOp) -> bool:
+        """Returns whether anything changed."""
+        changed = False
+        for block in list(kernel.body.blocks):
+            if block in self.known.reached:
+                for op in list(block.ops):
+                    changed |= isinstance(op, SassInstruction) and self._visit(op)
+        return changed
+
+    def _visit(self, op: SassInstruction) -> bool:
+        guard = self.known.guard(op)
+        if isinstance(op, SassBranch):
+            return self._branch(op, guard)
+        if guard is False:
+            replace(op, op.kept)
+            return True
+        if op.results and effects(op).droppable and (values := self._values(op)) is not None:
+            return self._materialise(op, values)
+        new = without_guard(op) if guard and (op.guard is not None or op.constant_guard is not None) else op
+        new = with_known(new, self._word, self.known.constant, self.arch)
+        copied = copied_values(new)
+        if copied is not None:
+            replace(op, copied)
+        elif new is not op:
+            assert op.parent is not None
+            op.parent.insert_op_before(new, op)
+            replace(op, new.results)
+        return copied is not None or new is not op
+
+    def _word(self, value: SSAValue) -> int | None:
+        return self.known.range(value).value
+
+    def _values(self, op: SassInstruction) -> list[int] | None:
+        """The words of all results, if they are known and free general or uniform registers."""
+        words = [self._word(r) if isinstance(r.type, R | UR) and r.type.number is None else None for r in op.results]
+        found = [w for w in words if w is not None]
+        return found if len(found) == len(words) else None
+
+    def _materialise(self, op: SassInstruction, values: list[int]) -> bool:
+        """Replace an operation by moves of its results."""
+        if op.MNEMONIC in ("MOV", "UMOV") and not op.reads and op.guard is None:
+            return False
+        assert op.parent is not None
+        names = ["UMOV =UR" if isinstance(r.type, UR) else "MOV =R" for r in op.results]
+        moves = [instruction(f"{name}, {value:#x}") for name, value in zip(names, values, strict=True)]
+        op.parent.insert_ops_before(moves, op)
+        replace(op, [move.results[0] for move in moves])
+        return True
+
+    def _branch(self, op: SassBranch, guard: bool | None) -> bool:
+        """A decided branch is taken always or never."""
+        if guard is None or (op.guard is None and op.constant_guard is None) or op.MNEMONIC not in ("BRA", "EXIT"):
+            return False
+        block = op.parent
+        assert block is not None
+        passed = forwarded(op)
+        if not guard:
+            new: Operation = NextOp.create(operands=passed[-1], successors=[op.successors[-1]])
+        else:
+            properties = {k: v for k, v in op.properties.items() if k not in _GUARD_PROPERTIES}
+            reads = own_operands(op)[: len(op.reads)]
+            targets = list(op.successors[:1]) if op.MNEMONIC == "BRA" else []
+            values = passed[0] if op.MNEMONIC == "BRA" else ()
+            new = type(op).create(operands=[*reads, *values], properties=properties, successors=targets)
+        op.detach()
+        op.erase()
+        block.add_op(new)
+        return True
+
+
+_GUARD_PROPERTIES = ("unless", "constant_guard", "control")

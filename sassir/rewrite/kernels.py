@@ -1,0 +1,19 @@
+"""Which kernels a pass may change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from sassir.dialect.operations import KernelOp
+from sassir.passes.virtualise import ALLOCATED
+from sassir.translate.lift import ARCH
+
+
+def free_kernels(module: ModuleOp) -> Iterator[tuple[KernelOp, str]]:
+    """The kernels whose registers `sass-virtualise` freed, and their architecture."""
+    arch = module.attributes.get(ARCH)
+    for op in module.body.ops:
+        if isinstance(op, KernelOp) and op.fixed is None and ALLOCATED not in op.attributes and isinstance(arch, StringAttr):
+            yield op, arch.data
