@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
 from sassir.dialect import internals
+from sassir.dialect.edges import entered_from_elsewhere, forwarded, keep_arguments, own_operands
 from sassir.dialect.operations import KernelOp
-from sassir.rewrite.edges import entered_from_elsewhere, forwarded, keep_arguments, own_operands
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from xdsl.ir import Block, Operation
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.rewrite.build import instruction
-from sassir.rewrite.edges import entered_from_elsewhere, forwarded, predecessors
+from sassir.dialect.edges import entered_from_elsewhere, forwarded, predecessors
 
 
 def reachable(kernel: KernelOp) -> set[Block]:

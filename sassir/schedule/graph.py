@@ -1,0 +1,147 @@
+"""The order that the operations of a block must keep: registers, memory, synchronisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from sassir.analysis.effects import effects
+from sassir.analysis.memory import Access, access, may_overlap
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import LabelOp
+from sassir.dialect.registers import SassRegister
+from sassir.dialect.sample import sample
+from sassir.machine import Machine, Timing
+from sassir.schedule.expected import expected_latency
+
+_UNCHANGING = frozenset({"constant", "texture"})
+"""What nobody writes while a kernel runs."""
+WINDOW = 128
+"""Accesses that are compared with one another; after so many the next one waits for all of them, which keeps time linear."""
+
+
+class Graph:
+    """The operations of a block, its labels and its last one aside, by their position in the code, and what must come before what."""
+
+    def __init__(self, block: Block, facts: KernelFacts, machine: Machine) -> None:
+        self.machine = machine
+        self.ops = [op for op in block.ops if not isinstance(op, LabelOp) and op is not block.last_op]
+        self.position = {op: i for i, op in enumerate(self.ops)}
+        self.successors: list[dict[int, int]] = [{} for _ in self.ops]
+        """By operation: those that must come later, and how many cycles after its issue at least."""
+        self.timings = [_timing(op, machine) for op in self.ops]
+        self._add_values()
+        self._add_registers()
+        self._add_carried(block)
+        self._add_memory(facts)
+
+    def _edge(self, before: int, after: int, cycles: int) -> None:
+        if before != after:
+            self.successors[before][after] = max(cycles, self.successors[before].get(after, 0))
+
+    def _add_values(self) -> None:
+        """Results come before their uses; and the other uses of a value before an operation that overwrites it."""
+        for i, op in enumerate(self.ops):
+            for slot, value in enumerate(internals.operands(op)):
+                owner = value.owner
+                if isinstance(owner, Operation) and owner in self.position:
+                    self._edge(self.position[owner], i, self._latency(owner, value, i, slot))
+            for value in overwritten(op):
+                for use in value.uses:
+                    j = self.position.get(use.operation, i)
+                    if j < i:
+                        self._edge(j, i, 1)
+
+    def _latency(self, owner: Operation, value: SSAValue, i: int, slot: int) -> int:
+        """Cycles from the issue of `owner` until operation `i` can read `value`."""
+        writer, reader = self.timings[self.position[owner]], self.timings[i]
+        if writer is None or reader is None or not isinstance(owner, SassInstruction):
+            return 1
+        result = next((k for k, r in enumerate(owner.results) if r is value), 0)
+        if writer.writes_late:
+            return expected_latency(owner.MNEMONIC)
+        if result >= len(writer.writers):
+            return 1
+        column = reader.readers[slot] if slot < len(reader.readers) else reader.guard
+        return self.machine.raw[writer.writers[result]][column].cycles
+
+    def _add_registers(self) -> None:
+        """Where registers are chosen: reads before the next write of a register, and writes in order."""
+        readers: dict[int, list[int]] = {}
+        writer: dict[int, int] = {}
+        for i, op in enumerate(self.ops):
+            for n in _numbers(internals.operands(op)):
+                readers.setdefault(n, []).append(i)
+                if n in writer:
+                    self._edge(writer[n], i, 1)
+            for n in _numbers(op.results):
+                for j in readers.pop(n, ()):
+                    self._edge(j, i, 1)
+                if n in writer:
+                    self._edge(writer[n], i, 1)
+                writer[n] = i
+
+    def _add_carried(self, block: Block) -> None:
+        """Uses of a loop's argument before its next value, so that both can share a register."""
+        last = block.last_op
+        if last is None:
+            return
+        for successor, values in zip(last.successors, forwarded(last), strict=False):
+            for argument, value in zip(successor.args, values, strict=False):
+                i = self.position.get(value.owner) if isinstance(value.owner, Operation) else None
+                if i is None:
+                    continue
+                for use in argument.uses:
+                    j = self.position.get(use.operation, i)
+                    if j < i:
+                        self._edge(j, i, 1)
+
+    def _add_memory(self, facts: KernelFacts) -> None:
+        """Accesses that may touch the same bytes, and what orders all of them, stay in order."""
+        fence: int | None = None
+        since: list[tuple[int, Access | None]] = []
+        for i, op in enumerate(self.ops):
+            found = effects(op)
+            this = access(op, facts)
+            orders = this is None and (found.ordered or found.pinned or found.clock)
+            if this is None and not orders and (found.stores or found.loads - _UNCHANGING):
+                this = Access(found.loads | found.stores, bool(found.stores), (op,), 0, 1, None, False)
+            if this is None and not orders and not found.warp:
+                continue
+            if fence is not None:
+                self._edge(fence, i, 1)
+            full = orders or len(since) >= WINDOW
+            for j, other in since:
+                if full or (this is not None and other is not None and (this.writes or other.writes) and may_overlap(this, other, facts)):
+                    self._edge(j, i, 1)
+            if full:
+                fence, since = i, []
+            since.append((i, this))
+
+
+def overwritten(op: Operation) -> Sequence[SSAValue]:
+    """The values whose registers `op` writes: kept ones, and those of operands that are read and written."""
+    if not isinstance(op, SassInstruction):
+        return ()
+    values = list(op.kept)
+    if not op.template.data.narrow:
+        reads = iter(op.reads)
+        for hole in op.template.data.holes:
+            taken = [next(reads) for _ in range(hole.width * hole.reads)]
+            values += taken if hole.writes else []
+    return values
+
+
+def _timing(op: Operation, machine: Machine) -> Timing | None:
+    if not isinstance(op, SassInstruction):
+        return None
+    return machine.timing(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template))
+
+
+def _numbers(values: Sequence[SSAValue]) -> list[int]:
+    """The registers of those values that have one."""
+    return [v.type.number for v in values if isinstance(v.type, SassRegister) and v.type.number is not None]

@@ -1,0 +1,118 @@
+"""List scheduling: choose the next operation of a block again and again, until none is left.
+
+Ready operations go by the longest chain of latencies behind them, as long as registers last; when the values that are
+alive come near the limit, by what they do to that number (Goodman and Hsu, Code scheduling and register allocation in
+large basic blocks, 1988).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+
+from xdsl.ir import Operation, SSAValue
+
+from sassir.dialect import internals
+from sassir.dialect.registers import R
+from sassir.schedule.graph import Graph
+
+ROOM = 4
+"""General registers that are kept free for copies and aligned groups before pressure decides."""
+
+
+class Pressure:
+    """The number of general registers that hold values, while a block is put in order."""
+
+    def __init__(self, graph: Graph, live_out: Iterable[SSAValue], through: int) -> None:
+        """`live_out`: the values needed behind the block; `through`: registers that are alive all along and not used in it."""
+        self.kept = set(live_out)
+        self.uses: dict[SSAValue, int] = {}
+        for op in graph.ops:
+            for value in set(internals.operands(op)):
+                self.uses[value] = self.uses.get(value, 0) + 1
+        inside = {result for op in graph.ops for result in op.results}
+        self.now = through + sum(isinstance(v.type, R) for v in {*self.uses, *self.kept} - inside)
+
+    def change(self, op: Operation) -> int:
+        """By how much the number rises when `op` comes next."""
+        freed = sum(self.uses[v] == 1 and v not in self.kept and isinstance(v.type, R) for v in set(internals.operands(op)))
+        made = sum(isinstance(r.type, R) for r in op.results)
+        return made - freed
+
+    def take(self, op: Operation) -> None:
+        """`op` comes next."""
+        self.now += self.change(op)
+        for value in set(internals.operands(op)):
+            self.uses[value] -= 1
+        self.now -= sum(isinstance(r.type, R) and r not in self.kept and not self.uses.get(r) for r in op.results)
+
+
+def heights(graph: Graph) -> list[int]:
+    """For each operation, the cycles from its issue to the end of the longest chain that starts with it."""
+    found = [0] * len(graph.ops)
+    for i in range(len(graph.ops) - 1, -1, -1):
+        found[i] = max([1, *[cycles + found[j] for j, cycles in graph.successors[i].items()]])
+    return found
+
+
+def cycles_of(graph: Graph, order: Sequence[int]) -> int:
+    """The cycle after the last issue when operations are issued one a cycle in `order`, each as soon as it may."""
+    ready = [0] * len(graph.ops)
+    busy: dict[str, int] = {}
+    now = 0
+    for i in order:
+        timing = graph.timings[i]
+        start = max(now, ready[i], busy.get(timing.pipe, 0) if timing else 0)
+        if timing is not None:
+            busy[timing.pipe] = start + timing.issue
+        for j, cycles in graph.successors[i].items():
+            ready[j] = max(ready[j], start + cycles)
+        now = start + 1
+    return now
+
+
+def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
+    """An order of the operations by their position. Tries to keep at most `limit` general registers in use."""
+    height = heights(graph)
+    missing = [0] * len(graph.ops)
+    for after in graph.successors:
+        for j in after:
+            missing[j] += 1
+    earliest = [0] * len(graph.ops)
+    busy: dict[str, int] = {}
+    waiting: list[tuple[int, int, int]] = []
+    ready: list[tuple[int, int]] = []
+    for i, count in enumerate(missing):
+        if not count:
+            heappush(waiting, (0, -height[i], i))
+    order: list[int] = []
+    now = 0
+    while waiting or ready:
+        while waiting and (waiting[0][0] <= now or not ready):
+            time, key, i = heappop(waiting)
+            now = max(now, time) if not ready else now
+            heappush(ready, (key, i))
+        if pressure.now + ROOM > limit:
+            i = _least(graph, pressure, [i for _, i in ready] + [i for _, _, i in waiting], earliest, height)
+            ready = [item for item in ready if item[1] != i]
+            waiting = [item for item in waiting if item[2] != i]
+        else:
+            i = heappop(ready)[1]
+        timing = graph.timings[i]
+        start = max(now, earliest[i], busy.get(timing.pipe, 0) if timing else 0)
+        if timing is not None:
+            busy[timing.pipe] = start + timing.issue
+        order.append(i)
+        pressure.take(graph.ops[i])
+        now = start + 1
+        for j, cycles in graph.successors[i].items():
+            earliest[j] = max(earliest[j], start + cycles)
+            missing[j] -= 1
+            if not missing[j]:
+                heappush(waiting, (earliest[j], -height[j], j))
+    return order
+
+
+def _least(graph: Graph, pressure: Pressure, candidates: Sequence[int], earliest: Sequence[int], height: Sequence[int]) -> int:
+    """The candidate that needs the fewest registers; among equals the one that can go first, then the one with most behind it."""
+    return min(candidates, key=lambda i: (pressure.change(graph.ops[i]), earliest[i], -height[i], i))
