@@ -48,12 +48,12 @@ def drop_dead_code(region: Region) -> int:
         elif isinstance(value.owner, Operation) and value.owner not in live:
             live.add(value.owner)
             work.extend(internals.operands(value.owner))
-    rooted = entered_from_elsewhere(region)
-    keep_arguments(region, lambda b: [i for i, a in enumerate(b.args) if a in needed or b in rooted])
     dead = [op for block in region.blocks for op in block.ops if op not in live]
     for op in reversed(dead):
         op.detach()
         op.erase(safe_erase=False)
+    rooted = entered_from_elsewhere(region)
+    keep_arguments(region, lambda b: [i for i, a in enumerate(b.args) if a in needed or b in rooted])
     return len(dead)
 
 

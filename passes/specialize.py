@@ -16,13 +16,13 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
 from sassir.analysis.propagation import Propagation
+from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import UR, R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction
-from sassir.rewrite.edges import forwarded, own_operands
 from sassir.rewrite.flow import drop_private_labels, drop_unreachable, merge_blocks, reachable
 from sassir.rewrite.immediate import with_known
 from sassir.rewrite.kernels import free_kernels
@@ -70,16 +70,22 @@ class _Specializer:
             return True
         if op.results and effects(op).droppable and (values := self._values(op)) is not None:
             return self._materialise(op, values)
-        new = without_guard(op) if guard and (op.guard is not None or op.constant_guard is not None) else op
-        new = with_known(new, self._word, self.known.constant, self.arch)
+        bare = without_guard(op) if guard and (op.guard is not None or op.constant_guard is not None) else op
+        new = with_known(bare, self._word, self.known.constant, self.arch)
+        if bare not in (op, new):
+            bare.erase()
         copied = copied_values(new)
         if copied is not None:
-            replace(op, copied)
-        elif new is not op:
+            values = list(copied)
+            if new is not op:
+                new.erase()
+            replace(op, values)
+            return True
+        if new is not op:
             assert op.parent is not None
             op.parent.insert_op_before(new, op)
             replace(op, new.results)
-        return copied is not None or new is not op
+        return new is not op
 
     def _word(self, value: SSAValue) -> int | None:
         return self.known.range(value).value

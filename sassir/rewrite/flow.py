@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
+from sassir.dialect.edges import entered_from_elsewhere, forwarded, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.rewrite.build import instruction
-from sassir.dialect.edges import entered_from_elsewhere, forwarded, predecessors
 
 
 def reachable(kernel: KernelOp) -> set[Block]:
@@ -68,8 +68,23 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
     return len(dead)
 
 
+def drop_jumps(kernel: KernelOp) -> None:
+    """Drop the unconditional branches to the block behind."""
+    for block in kernel.body.blocks:
+        last = block.last_op
+        behind = block.next_block
+        if not isinstance(last, SassBranch) or last.MNEMONIC != "BRA" or behind is None or [*last.successors] != [behind]:
+            continue
+        if last.guard is None and last.constant_guard is None and not last.reads:
+            values = last.forwarded(0)
+            last.detach()
+            last.erase()
+            block.add_op(NextOp.create(operands=values, successors=[behind]))
+
+
 def merge_blocks(kernel: KernelOp) -> int:
     """Join each block with the one behind it where no other control comes to that. Returns the number of joints."""
+    drop_jumps(kernel)
     before = predecessors(kernel.body)
     elsewhere = entered_from_elsewhere(kernel.body)
     merged = 0

@@ -36,13 +36,15 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
     """
     if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
         return op
-    changed = True
+    original, changed = op, True
     while changed:
         changed = False
         sources = [i for i, a in enumerate(arguments(op)) if not a.written]
         for i in sources:
             new = _replace(op, i, sources, known, constant, arch)
             if new is not None:
+                if op is not original:
+                    op.erase()
                 op, changed = new, True
                 break
     return op
@@ -65,6 +67,7 @@ def _replace(
             new = rewritten(op, name, [text if k == i else shown[n] for n, k in enumerate(order)], reads)
             if _holds(new, text, arch):
                 return new
+            new.erase()
     return None
 
 

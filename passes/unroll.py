@@ -1,0 +1,73 @@
+"""sass-unroll: several iterations of a counted loop in a row, tested once, so that their loads can be under way together.
+
+A loop whose number of iterations is known and small is unrolled completely. Otherwise a test in front of the copies makes
+sure that all of them are due, and what is left over runs in the original loop. Exact: every iteration does what it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from sassir.analysis.counted import CountedLoop, counted_loop
+from sassir.analysis.propagation import Propagation
+from sassir.analysis.region_loops import region_loops
+from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
+from sassir.dialect.registers import R
+from sassir.rewrite.flow import drop_private_labels, merge_blocks
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.layout import repair_layout
+from sassir.rewrite.unroll import unroll, unroll_completely
+
+FULL_SIZE = 512
+"""A loop is unrolled completely if that makes no more instructions."""
+SIZE = 320
+"""Instructions that the copies of a loop together shall not exceed."""
+LOADS = 16
+"""Loads of the copies together that are enough to fill the time of one."""
+_LOADS = frozenset({"LD", "LDG", "LDL", "LDS"})
+
+
+@dataclass(frozen=True)
+class Unroll(ModulePass):
+    """Unrolls counted innermost loops: completely where that is small, else `factor` times, by default chosen by size."""
+
+    name = "sass-unroll"
+    factor: int | None = None
+    full: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, arch in free_kernels(op):
+            known = Propagation(kernel, facts_of(kernel), arch)
+            counted = [found for loop in region_loops(kernel.body) if loop.innermost and (found := counted_loop(loop, known))]
+            if any([self._unroll(kernel, found) for found in counted]):
+                record_use(kernel, known.used)
+                repair_layout(kernel)
+                drop_private_labels(kernel)
+                merge_blocks(kernel)
+
+    def _unroll(self, kernel: KernelOp, counted: CountedLoop) -> bool:
+        """Returns whether the loop was unrolled."""
+        ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
+        if self.full and counted.trips is not None and counted.trips * len(ops) <= FULL_SIZE:
+            unroll_completely(kernel, counted, counted.trips)
+            return True
+        factor = self.factor if self.factor is not None else _factor(counted, ops)
+        if factor < 2 or not isinstance(counted.tested.type, R):
+            return False
+        unroll(kernel, counted, factor)
+        return True
+
+
+def _factor(counted: CountedLoop, ops: list[SassInstruction]) -> int:
+    """A power of two: as many copies as give enough loads, in no more code than fits."""
+    loads = sum(op.MNEMONIC in _LOADS for op in ops)
+    factor = 1
+    while factor * 2 * len(ops) <= SIZE and factor * max(loads, 1) < LOADS and (counted.trips is None or factor * 2 <= counted.trips):
+        factor *= 2
+    return factor

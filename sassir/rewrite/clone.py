@@ -1,0 +1,76 @@
+"""Copies of blocks, for unrolling and for fast and slow versions of the same code."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from itertools import count
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, SSAValue
+
+from sassir.allocation.liveness import graph
+from sassir.allocation.ssa import reconstruct
+from sassir.dialect.operations import KernelOp, LabelOp
+
+Values = MutableMapping[SSAValue, SSAValue]
+"""From each value to the copy of it."""
+
+
+def clone_blocks(kernel: KernelOp, blocks: Sequence[Block], after: Block, values: Values) -> dict[Block, Block]:
+    """Put a copy of `blocks` behind the block `after`; what `values` has no copy of is shared with the original.
+
+    Branches among the blocks go to the copies, others where they went before. Labels get new names; the places that BSSY and
+    return addresses name follow. `values` is extended by all results and arguments copied.
+    """
+    copies = {block: Block(arg_types=[a.type for a in block.args]) for block in blocks}
+    labels = _new_labels(kernel, blocks)
+    place = after
+    for block in blocks:
+        copy = copies[block]
+        kernel.body.insert_block_after(copy, place)
+        place = copy
+        for old, new in zip(block.args, copy.args, strict=True):
+            values[old] = new
+    table = dict(values)
+    for block in _definitions_first(kernel, blocks):
+        for op in block.ops:
+            if isinstance(op, LabelOp):
+                copies[block].add_op(LabelOp.of(labels[op.label.data], True))
+                continue
+            new = op.clone(table, copies, clone_name_hints=False)
+            new.properties.pop("origin", None)
+            named = new.properties.get("place")
+            if isinstance(named, StringAttr) and named.data in labels:
+                new.properties["place"] = StringAttr(labels[named.data])
+            copies[block].add_op(new)
+    values.update(table)
+    return copies
+
+
+def _definitions_first(kernel: KernelOp, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, each behind those that dominate it."""
+    chosen, every = set(blocks), list(kernel.body.blocks)
+    return [every[b] for b in graph(every).order if every[b] in chosen]
+
+
+def _new_labels(kernel: KernelOp, blocks: Sequence[Block]) -> dict[str, str]:
+    used = {op.label.data for block in kernel.body.blocks for op in block.ops if isinstance(op, LabelOp)}
+    free = (name for i in count() if (name := f"copy_{i}") not in used)
+    return {op.label.data: next(free) for block in blocks for op in block.ops if isinstance(op, LabelOp)}
+
+
+def join_definitions(kernel: KernelOp, copies: Sequence[Values]) -> None:
+    """Where code behind the copied blocks uses their values, let it get the copy that control comes from."""
+    blocks = list(kernel.body.blocks)
+    definitions = {new: old for values in copies for old, new in values.items() if new is not old and _used_elsewhere(old)}
+    reconstruct(blocks, graph(blocks), definitions, lambda _, value: value.type)
+
+
+def _used_elsewhere(value: SSAValue) -> bool:
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    return any(use.operation.parent is not home for use in value.uses)
+
+
+def operands_of(values: Values, passed: Sequence[SSAValue]) -> list[SSAValue]:
+    """The copies of what a branch passes."""
+    return [values.get(v, v) for v in passed]

@@ -1,0 +1,70 @@
+"""Keep the order of blocks in memory such that control that just goes on finds its block behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.instruction import SassBranch
+from sassir.dialect.operations import INSTRUCTIONS, KernelOp, NextOp
+from sassir.dialect.sample import sample
+from sassir.dialect.template import PLACE, TemplateAttr
+from sassir.translate.branches import may_continue
+
+
+def jump(target: Block, values: Sequence[SSAValue]) -> SassBranch:
+    """An unconditional branch."""
+    op = INSTRUCTIONS["BRA"].create(operands=values, properties={"template": TemplateAttr.of(PLACE)}, successors=[target])
+    assert isinstance(op, SassBranch)
+    return op
+
+
+def branch(guard: SSAValue, taken: Block, taken_values: Sequence[SSAValue], other: Block, other_values: Sequence[SSAValue]) -> SassBranch:
+    """A branch to `taken` in the threads where `guard` holds; the others go on to `other`, which must come to lie behind."""
+    op = INSTRUCTIONS["BRA"].create(
+        operands=[guard, *taken_values, *other_values], properties={"template": TemplateAttr.of(PLACE)}, successors=[taken, other]
+    )
+    assert isinstance(op, SassBranch)
+    return op
+
+
+def drop_terminator(block: Block) -> None:
+    """Take the last operation out of `block`."""
+    last = block.last_op
+    assert last is not None
+    last.detach()
+    last.erase()
+
+
+def replace_terminator(block: Block, new: Operation) -> None:
+    """End `block` with `new`."""
+    drop_terminator(block)
+    block.add_op(new)
+
+
+def _falls_through(op: SassBranch) -> bool:
+    if op.guard is not None or op.constant_guard is not None:
+        return True
+    return may_continue(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template))
+
+
+def repair_layout(kernel: KernelOp) -> int:
+    """Put a jump wherever control goes on to a block that does not lie behind. Returns the number of jumps."""
+    added = 0
+    for block in list(kernel.body.blocks):
+        last = block.last_op
+        if isinstance(last, NextOp):
+            if last.target is not block.next_block:
+                replace_terminator(block, jump(last.target, internals.operands(last)))
+                added += 1
+        elif isinstance(last, SassBranch) and last.successors and _falls_through(last) and last.successors[-1] is not block.next_block:
+            target, passed = last.successors[-1], forwarded(last)
+            between = Block([jump(target, passed[-1])])
+            kernel.body.insert_block_after(between, block)
+            last.operands = [*own_operands(last), *[v for values in passed[:-1] for v in values]]
+            last.successors = [*last.successors[:-1], between]
+            added += 1
+    return added
