@@ -39,7 +39,8 @@ class Unroll(ModulePass):
 
     name = "sass-unroll"
     factor: int | None = None
-    full: bool = True
+    partial: bool = True
+    """Also loops that stay loops."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
@@ -54,9 +55,11 @@ class Unroll(ModulePass):
     def _unroll(self, kernel: KernelOp, counted: CountedLoop) -> bool:
         """Returns whether the loop was unrolled."""
         ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
-        if self.full and counted.trips is not None and counted.trips * len(ops) <= FULL_SIZE:
+        if counted.trips is not None and counted.trips * len(ops) <= FULL_SIZE:
             unroll_completely(kernel, counted, counted.trips)
             return True
+        if not self.partial:
+            return False
         factor = self.factor if self.factor is not None else _factor(counted, ops)
         if factor < 2 or not isinstance(counted.tested.type, R):
             return False

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from sassir import isa
+from sassir.asm.control import Control
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import target
 from sassir.dialect.registers import FILES
 from sassir.dialect.template import TemplateAttr
 
+_LEGAL = Control(stall=1)
+"""A control code that every instruction can have; the absent one has no encoding."""
+
 
 def sample(mnemonic: str, modifiers: str, template: TemplateAttr) -> Instruction:
     """The instruction with a register of its own in each hole, aligned as its width asks."""
     parts = tuple(modifiers.split(".")) if modifiers else ()
-    return Instruction(mnemonic, parts, template.fill(sample_registers(template), target(16) if template.places else None))
+    operands = template.fill(sample_registers(template), target(16) if template.places else None)
+    return Instruction(mnemonic, parts, operands, control=_LEGAL)
 
 
 def sample_registers(template: TemplateAttr) -> list[str]:

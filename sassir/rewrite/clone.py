@@ -8,9 +8,9 @@ from itertools import count
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, SSAValue
 
-from sassir.allocation.liveness import graph
-from sassir.allocation.ssa import reconstruct
+from sassir.analysis.flow import flow_of
 from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.rewrite.reconstruct import reconstruct
 
 Values = MutableMapping[SSAValue, SSAValue]
 """From each value to the copy of it."""
@@ -49,8 +49,8 @@ def clone_blocks(kernel: KernelOp, blocks: Sequence[Block], after: Block, values
 
 def _definitions_first(kernel: KernelOp, blocks: Sequence[Block]) -> list[Block]:
     """The blocks, each behind those that dominate it."""
-    chosen, every = set(blocks), list(kernel.body.blocks)
-    return [every[b] for b in graph(every).order if every[b] in chosen]
+    chosen, flow = set(blocks), flow_of(kernel.body)
+    return [flow.blocks[b] for b in flow.cfg.order if flow.blocks[b] in chosen]
 
 
 def _new_labels(kernel: KernelOp, blocks: Sequence[Block]) -> dict[str, str]:
@@ -61,9 +61,8 @@ def _new_labels(kernel: KernelOp, blocks: Sequence[Block]) -> dict[str, str]:
 
 def join_definitions(kernel: KernelOp, copies: Sequence[Values]) -> None:
     """Where code behind the copied blocks uses their values, let it get the copy that control comes from."""
-    blocks = list(kernel.body.blocks)
     definitions = {new: old for values in copies for old, new in values.items() if new is not old and _used_elsewhere(old)}
-    reconstruct(blocks, graph(blocks), definitions, lambda _, value: value.type)
+    reconstruct(kernel.body, definitions, lambda _, value: value.type)
 
 
 def _used_elsewhere(value: SSAValue) -> bool:

@@ -14,7 +14,6 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import instruction
 from sassir.rewrite.clone import Values, clone_blocks, join_definitions, operands_of
-from sassir.rewrite.flow import drop_unreachable, reachable
 from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
 
 
@@ -32,14 +31,16 @@ class _Copy(NamedTuple):
 
 
 def unroll_completely(kernel: KernelOp, counted: CountedLoop, trips: int) -> None:
-    """Replace a loop that always runs `trips` times by that many copies; the original goes."""
-    before = reachable(kernel)
-    copies = _copies(kernel, counted, trips)
+    """Put copies in front of a loop that always runs `trips` times, and let the loop itself be the last iteration."""
+    copies = _copies(kernel, counted, trips - 1)
+    done = forwarded(counted.latch)[_directions(counted)[1]]
+    replace_terminator(counted.loop.latches[0], jump(_exit(counted), done))
+    if not copies:
+        return
     _enter(counted, copies[0].header)
     _connect(copies)
-    replace_terminator(copies[-1].latch, jump(_exit(counted), copies[-1].done))
+    replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
     join_definitions(kernel, [c.values for c in copies])
-    drop_unreachable(kernel, before)
 
 
 def unroll(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
