@@ -177,8 +177,12 @@ def write_result(path: Path, device: DeviceInfo, records: list[Record], seconds:
     path.write_text(json.dumps({**head, "counts": counts, "records": [asdict(r) for r in records]}, indent=1) + "\n", encoding="utf-8")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(name: str, make: Callable[[Path, str], Iterator[Candidate]], description: str) -> int:
+    """The command line of a check: judge what `make` gives for a folder and an architecture, write `NAME-GPU-DATE.json`.
+
+    Returns the exit status.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cubins", type=Path, metavar="DIR", help="cubins made by build_kernels.py for this GPU")
     parser.add_argument("-o", "--output", type=Path, default=BENCH / "results", metavar="DIR", help="folder of the JSON file")
     parser.add_argument("--limit", type=int, default=300, metavar="MIB", help="skip launches with larger buffers (default: 300)")
@@ -187,26 +191,26 @@ def main() -> int:
     options = parser.parse_args()
     start = time.perf_counter()
     if options.dry_run:
-        made = list(candidates(options.cubins, options.dry_run))
+        made = list(make(options.cubins, options.dry_run))
         for candidate in made:
             print(f"{candidate.kernel:<18}{candidate.check:<40}{candidate.made if isinstance(candidate.made, str) else 'made'}")
         return 1 if any(isinstance(candidate.made, str) for candidate in made) else 0
-    with Worker(options.timeout) as worker:
-        device = worker.describe_device()
-        records = [record for c in candidates(options.cubins, device.arch) for record in check(worker, c, options.limit << 20)]
+    try:
+        with Worker(options.timeout) as worker:
+            device = worker.describe_device()
+            records = [record for c in make(options.cubins, device.arch) for record in check(worker, c, options.limit << 20)]
+    except SassirError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
     if not records:
         parser.error(f"{options.cubins} has no cubins for {device.arch}; build them with bench/build_kernels.py --arch {device.arch}")
     print("\n".join(summarise(records)))
     seconds = time.perf_counter() - start
-    output = options.output / f"hardware-check-{device.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
+    output = options.output / f"{name}-{device.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
     write_result(output, device, records, seconds)
     print(f"{device.name}, CUDA {device.cuda}, driver {device.driver}, {seconds:.0f} s; written to {output}")
     return 1 if any(record.failed for record in records) else 0
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except SassirError as error:
-        print(f"hardware_check: {error}", file=sys.stderr)
-        sys.exit(1)
+    sys.exit(run("hardware-check", candidates, __doc__ or ""))

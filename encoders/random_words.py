@@ -13,12 +13,12 @@ _VAGUE = ("INVALID", "???")
 """What nvdisasm prints for a value without a meaning."""
 
 
-def random_word(table: Table, rng: Random) -> int:
-    """A word of a random form with random legal modifiers, registers, immediates, guard and control code.
+def random_word(table: Table, rng: Random, identifier: str | None = None) -> int:
+    """A word of a form (a random one if none is named) with random legal modifiers, registers, immediates, guard and control code.
 
     Combinations of modifiers are drawn freely, so nvdisasm refuses some of them.
     """
-    form = table.form(rng.choice(tuple(table.blocks))).form
+    form = table.form(identifier or rng.choice(tuple(table.blocks))).form
     word = form.default | form.fixed_value | form.opcode & 0xFFF | (form.opcode >> 12) << 91
     for number in form.numbers.values():
         full = (1 << len(number.bits)) - 1

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from sassir.allocation.liveness import Liveness, graph
+from sassir.analysis.flow import flow_of
+from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.operations import KernelOp
@@ -43,7 +44,7 @@ class _Scheduler:
         self.blocks = list(kernel.body.blocks)
         self.facts = facts_of(kernel)
         self.machine = machine(arch)
-        self.liveness = Liveness(self.blocks, graph(self.blocks))
+        self.liveness = Liveness(flow_of(kernel.body))
         self.graphs = [Graph(block, self.facts, self.machine) for block in self.blocks]
         self.limit = limit if limit is not None else max(self._most(b) for b in range(len(self.blocks)))
 

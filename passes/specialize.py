@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
 from sassir.analysis.propagation import Propagation
-from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.edges import decides, forwarded
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
@@ -26,6 +26,7 @@ from sassir.rewrite.build import instruction
 from sassir.rewrite.flow import drop_private_labels, drop_unreachable, merge_blocks, reachable
 from sassir.rewrite.immediate import with_known
 from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.layout import jump
 from sassir.rewrite.simplify import copied_values, replace, without_guard
 
 
@@ -109,23 +110,19 @@ class _Specializer:
 
     def _branch(self, op: SassBranch, guard: bool | None) -> bool:
         """A decided branch is taken always or never."""
-        if guard is None or (op.guard is None and op.constant_guard is None) or op.MNEMONIC not in ("BRA", "EXIT"):
-            return False
-        block = op.parent
+        block, passed = op.parent, forwarded(op)
         assert block is not None
-        passed = forwarded(op)
-        if not guard:
-            new: Operation = NextOp.create(operands=passed[-1], successors=[op.successors[-1]])
+        if decides(op) and guard is not None:
+            new = jump(op.successors[0], passed[0]) if guard else NextOp.create(operands=passed[1], successors=[op.successors[1]])
+        elif op.MNEMONIC == "EXIT" and op.successors and guard is not None:
+            new = type(op).create(properties=_unguarded(op)) if guard else NextOp.create(operands=passed[0], successors=op.successors)
         else:
-            properties = {k: v for k, v in op.properties.items() if k not in _GUARD_PROPERTIES}
-            reads = own_operands(op)[: len(op.reads)]
-            targets = list(op.successors[:1]) if op.MNEMONIC == "BRA" else []
-            values = passed[0] if op.MNEMONIC == "BRA" else ()
-            new = type(op).create(operands=[*reads, *values], properties=properties, successors=targets)
+            return False
         op.detach()
         op.erase()
         block.add_op(new)
         return True
 
 
-_GUARD_PROPERTIES = ("unless", "constant_guard", "control")
+def _unguarded(op: SassBranch) -> dict[str, Attribute]:
+    return {k: v for k, v in op.properties.items() if k not in ("unless", "constant_guard", "control")}

@@ -11,6 +11,10 @@ class SassirError(Exception):
         return type(self)(f"{where}: {self}")
 
 
+class SassirWarning(UserWarning):
+    """What a user should know of a result that was made all the same."""
+
+
 class ContainerError(SassirError):
     """A cubin, fatbin or host binary that cannot be read or written."""
 
@@ -29,3 +33,15 @@ class TranslationError(SassirError):
 
 class LaunchError(SassirError):
     """A kernel that cannot be launched, or that fails on the GPU."""
+
+
+class SemanticsError(SassirError):
+    """An instruction whose meaning is not modelled, with its modifiers and operands as given."""
+
+
+class EmulationError(SassirError):
+    """A kernel that does something wrong while it is emulated, or that the emulator cannot run."""
+
+
+class SchedulingError(SassirError):
+    """An instruction that cannot be scheduled: its registers or its latencies are not known, or no control code is enough."""

@@ -1,18 +1,22 @@
 """Check that each register holds the value that is read from it, on every path.
 
 The symbolic checker of regalloc2 (Cranelift): a forward analysis from register to the SSA value in it; where paths
-meet, only what they agree on stays. A use that no definition dominates fails here as well.
+meet, only what they agree on stays. A use that no definition dominates fails here as well. Beside that, every operation
+must have its values where its machine word can name them.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Region, SSAValue
+from collections.abc import Iterator
 
-from sassir.analysis.cfg import Cfg
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from sassir.analysis.flow import flow_of
 from sassir.dialect import internals
-from sassir.dialect.instruction import SassBranch
+from sassir.dialect.edges import forwarded
+from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import SassRegister
-from sassir.dialect.syntax import written
+from sassir.dialect.syntax import short, written
 from sassir.errors import TranslationError
 
 Holding = dict[int, SSAValue]
@@ -20,14 +24,16 @@ Holding = dict[int, SSAValue]
 
 
 def check_allocation(region: Region) -> None:
-    """Raises TranslationError, naming operation, value and register, if some register holds another value than is read."""
-    blocks = list(region.blocks)
-    number = {block: i for i, block in enumerate(blocks)}
-    exits = [block.last_op for block in blocks]
-    successors = [[] if op is None or (isinstance(op, SassBranch) and op.produces) else [number[s] for s in op.successors] for op in exits]
-    cfg = Cfg(successors, [0])
-    entry: list[Holding | None] = [{} if b in cfg.roots else None for b in range(len(blocks))]
-    work = list(reversed(cfg.order))
+    """Raises TranslationError, naming operation, value and register, if some register holds another value than is read.
+
+    Also if a group is not adjacent or not aligned, or values that must be in one register (a result and what it keeps, an
+    operand that is read and written, what a branch passes and what the block takes) are in two.
+    """
+    flow = flow_of(region)
+    entry: list[Holding | None] = [{} if b in flow.cfg.roots else None for b in range(len(flow.blocks))]
+    for block in flow.blocks:
+        _check_places(block)
+    work = list(reversed(flow.cfg.order))
     waiting = set(work)
     while work:
         b = work.pop()
@@ -35,8 +41,8 @@ def check_allocation(region: Region) -> None:
         before = entry[b]
         if before is None:
             continue
-        holding = _run(blocks[b], before)
-        for s in successors[b]:
+        holding = _run(flow.blocks[b], before)
+        for s in flow.cfg.successors[b]:
             known = entry[s]
             met = holding if known is None else {n: v for n, v in known.items() if holding.get(n) is v}
             if known is None or len(met) != len(known):
@@ -58,6 +64,28 @@ def _run(block: Block, before: Holding) -> Holding:
         for result in op.results:
             holding[_number(result)] = result
     return holding
+
+
+def _check_places(block: Block) -> None:
+    for op in block.ops:
+        for problem in _misplaced(op):
+            raise TranslationError(f"`{written(op)}`: {problem}")
+
+
+def _misplaced(op: Operation) -> Iterator[str]:
+    """What is wrong with the registers of one operation among each other."""
+    if isinstance(op, SassInstruction):
+        for result, old in zip(op.results, op.kept, strict=False):
+            if result.type != old.type:
+                yield f"a result in {short(result.type)} keeps a value in {short(old.type)}"
+        if not op.template.data.narrow:
+            yield from op.misplaced()
+    if len(op.results) > 1 and len({r.type for r in op.results}) < len(op.results):
+        yield "writes two values into one register"
+    for block, values in zip(op.successors, forwarded(op), strict=False):
+        for argument, value in zip(block.args, values, strict=False):
+            if argument.type != value.type:
+                yield f"passes a value in {short(value.type)} as an argument in {short(argument.type)}"
 
 
 def _number(value: SSAValue) -> int:

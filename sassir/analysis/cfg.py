@@ -81,6 +81,30 @@ class Cfg:
                     changed = True
         return [_known(i) for i in idom]
 
+    def dominates(self, above: int, below: int) -> bool:
+        """Every path from a root to `below` goes through `above`; a block dominates itself."""
+        first, last = self._subtrees[above]
+        return first <= self._subtrees[below][0] <= last
+
+    @cached_property
+    def _subtrees(self) -> list[tuple[int, int]]:
+        """Position of each block in a preorder of the dominator forest, and the last position below it (Dietz, 1982)."""
+        children: list[list[int]] = [[] for _ in self.order]
+        work: list[int] = []
+        for block, above in enumerate(self.dominators):
+            (work if above < 0 else children[above]).append(block)
+        preorder: list[int] = []
+        while work:
+            block = work.pop()
+            preorder.append(block)
+            work += children[block]
+        sizes = [1] * len(preorder)
+        for block in reversed(preorder):
+            if self.dominators[block] >= 0:
+                sizes[self.dominators[block]] += sizes[block]
+        position = {block: i for i, block in enumerate(preorder)}
+        return [(position[block], position[block] + size - 1) for block, size in enumerate(sizes)]
+
     @cached_property
     def frontiers(self) -> list[list[int]]:
         """Dominance frontier of each block."""

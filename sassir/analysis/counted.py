@@ -11,7 +11,7 @@ from sassir.analysis.propagation import Propagation
 from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR
 from sassir.analysis.region_loops import RegionLoop
 from sassir.asm.operand import Operand
-from sassir.dialect.edges import forwarded
+from sassir.dialect.edges import decides, forwarded
 from sassir.dialect.instruction import SassBranch, SassInstruction
 
 
@@ -44,7 +44,7 @@ def counted_loop(loop: RegionLoop, known: Propagation) -> CountedLoop | None:
     if len(loop.latches) != 1:
         return None
     latch = loop.latches[0].last_op
-    if not isinstance(latch, SassBranch) or latch.MNEMONIC != "BRA" or len(latch.successors) != 2 or latch.guard is None:
+    if latch is None or not decides(latch) or latch.guard is None:
         return None
     compare = latch.guard.owner
     if not isinstance(compare, SassInstruction) or compare.MNEMONIC != "ISETP" or compare.parent not in loop.blocks:

@@ -15,12 +15,12 @@ from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, WORD, WORD_BITS, Range, exactly, restrict
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
+from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import UP, P, SassRegister
 from sassir.machine.constant_bank import constant_bank
-from sassir.rewrite.edges import entered_from_elsewhere, forwarded
 
 PATIENCE = 3
 """How often the range of a block argument may grow by itself; then it goes to the next number that something is compared with."""
@@ -98,7 +98,7 @@ class Propagation:
     def _leave(self, op: SassBranch | NextOp) -> None:
         assert op.parent is not None
         taken: Sequence[int] = range(len(op.successors))
-        if isinstance(op, SassBranch) and op.MNEMONIC == "BRA" and len(op.successors) == 2 and (guard := self.guard(op)) is not None:
+        if decides(op) and (guard := self.guard(op)) is not None:
             taken = [0] if guard else [1]
         values = forwarded(op)
         for i in taken:
@@ -132,22 +132,29 @@ class Propagation:
         return Range(low, self._bounds[bisect_left(self._bounds, found.high)])
 
     def _passed(self, op: SassBranch | NextOp, i: int, value: SSAValue) -> Range:
-        """What `value` is when control goes on to successor `i`: the comparison that decides may tell more."""
+        """What `value` is when control goes on to successor `i`: the comparisons that decide may tell more."""
         found = self.range(value)
-        compare = op.guard.owner if isinstance(op, SassBranch) and op.MNEMONIC == "BRA" and op.guard is not None else None
-        if not isinstance(compare, SassInstruction) or compare.MNEMONIC not in ("ISETP", "UISETP") or compare.guard is not None:
-            return found
-        assert isinstance(op, SassBranch)
-        name, *modifiers = compare.modifiers.data.split(".") if compare.modifiers is not None else [""]
-        operands = arguments(compare)
-        sources = [a for a in operands if not a.written]
-        if name not in COMPLEMENT or "EX" in modifiers or sources[2].text != "PT" or op.guard not in operands[0].results:
-            return found
-        if (i == 0) == (op.unless is not None):
-            name = COMPLEMENT[name]
-        for this, other, relation in ((sources[0], sources[1], name), (sources[1], sources[0], MIRROR[name])):
-            if this.text == "$" and this.values == (value,):
-                found = restrict(found, relation, self._operand(other, False), "U32" not in modifiers)
+        decisions: list[tuple[SSAValue, bool]] = []
+        if decides(op) and op.guard is not None:
+            decisions.append((op.guard, (i == 0) == (op.unless is None)))
+        while decisions:
+            flag, holds = decisions.pop()
+            compare = flag.owner
+            if not isinstance(compare, SassInstruction) or compare.MNEMONIC not in ("ISETP", "UISETP") or compare.guard is not None:
+                continue
+            name, *modifiers = compare.modifiers.data.split(".") if compare.modifiers is not None else [""]
+            operands = arguments(compare)
+            first, second, other = [a for a in operands if not a.written][:3]
+            if name not in COMPLEMENT or "EX" in modifiers or flag not in operands[0].results or modifiers[-1] != "AND":
+                continue
+            if other.values and holds:
+                decisions.append((other.values[0], not other.operand.negated))
+            elif other.text != "PT" and not holds:
+                continue
+            relation = name if holds else COMPLEMENT[name]
+            for this, bound, related in ((first, second, relation), (second, first, MIRROR[relation])):
+                if this.text == "$" and this.values == (value,):
+                    found = restrict(found, related, self._operand(bound, False), "U32" not in modifiers)
         return found
 
     def _results(self, op: SassInstruction) -> Sequence[Range]:

@@ -26,6 +26,8 @@ class Function(NamedTuple):
     """Laid out from offset 0, 16 bytes each; branch displacements agree with this layout."""
     labels: Mapping[str, int]
     """Byte offsets with a name: device functions, and labels of the listing it came from."""
+    links: Mapping[int, str] = {}
+    """What the linker or the driver fills in, by the original offset of the instruction: `ABS32_LO_32 vprintf`."""
 
     @property
     def size(self) -> int:

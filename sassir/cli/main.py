@@ -11,10 +11,16 @@ from sassir import __version__
 from sassir.cli.errors import finish
 
 COMMANDS = {
+    "bench": "sassir.cli.bench",
+    "bench-suite": "sassir.cli.bench_suite",
+    "check": "sassir.cli.check",
     "extract": "sassir.cli.extract",
     "info": "sassir.cli.info",
+    "launch-template": "sassir.cli.launch_template",
     "mine-encodings": "sassir.cli.mine",
+    "mine-latencies": "sassir.cli.mine_latencies",
     "roundtrip": "sassir.cli.roundtrip",
+    "run": "sassir.cli.run",
     "view": "sassir.cli.view",
 }
 """Each module has HELP, `add_arguments(parser)` and `run(args) -> exit status`; only the one that is asked for is loaded."""

@@ -23,7 +23,7 @@ class Payload(Enum):
     PARAMETER_BANK = "u32 symbol index of the bank, u16 offset, u16 size"
     OFFSETS = "u32 code offsets"
     BRANCH_TARGETS = "per indirect branch: u32 its code offset, u32 0, u32 n, n u32 code offsets"
-    BARRIERS = "per mbarrier instruction: u32 code offset, register, shared memory offset, kind"
+    BARRIERS = "per mbarrier instruction: u32 code offset, u32 R of its address, u32 shared memory offset, u16 kind, u8 UR of its address"
     OFFSET_VALUE = "pairs: u32 code offset, u32 value"
     VALUE_OFFSET = "pairs: u32 value, u32 code offset"
     OFFSETS_OTHER = "code offsets in a form not seen yet"
@@ -36,11 +36,27 @@ class Kind(NamedTuple):
     id: int
     name: str
     payload: Payload
+    instructions: str = ""
+    """Mnemonics of the instructions that are listed, as seen on sm_75 to sm_120; empty where no list was seen."""
 
 
 _P = Payload
 
-COOP_GROUP_INSTR_OFFSETS, COOP_GROUP_MASK_REGIDS, INDIRECT_BRANCH_TARGETS = 0x28, 0x29, 0x34
+EXIT_INSTR_OFFSETS, COOP_GROUP_INSTR_OFFSETS, COOP_GROUP_MASK_REGIDS, INT_WARP_WIDE_INSTR_OFFSETS = 0x1C, 0x28, 0x29, 0x31
+INDIRECT_BRANCH_TARGETS, NUM_BARRIERS = 0x34, 0x4C
+FRAME_SIZE, MIN_STACK_SIZE, MAX_STACK_SIZE, REGCOUNT = 0x11, 0x12, 0x23, 0x2F
+
+LISTED_WHEN_NEW = (EXIT_INSTR_OFFSETS, INT_WARP_WIDE_INSTR_OFFSETS)
+"""The lists that an added instruction has to be in: ptxas lists every EXIT, and the warp-wide instructions that the source did not ask
+for (those of combined atomics, for one). The other lists are for what the source asked for."""
+
+RECORDS = {
+    Payload.OFFSETS: (1, 0),
+    Payload.BARRIERS: (4, 0),
+    Payload.OFFSET_VALUE: (2, 0),
+    Payload.VALUE_OFFSET: (2, 1),
+}
+"""Words in a record of the payload, and which of them is the code offset."""
 
 KINDS: dict[int, Kind] = {
     kind.id: kind
@@ -72,7 +88,7 @@ KINDS: dict[int, Kind] = {
         Kind(0x19, "CBANK_PARAM_SIZE", _P.NUMBER),
         Kind(0x1A, "QUERY_NUMATTRIB", _P.OTHER),
         Kind(0x1B, "MAXREG_COUNT", _P.NUMBER),
-        Kind(0x1C, "EXIT_INSTR_OFFSETS", _P.OFFSETS),
+        Kind(0x1C, "EXIT_INSTR_OFFSETS", _P.OFFSETS, "EXIT"),
         Kind(0x1D, "S2RCTAID_INSTR_OFFSETS", _P.OFFSETS),
         Kind(0x1E, "CRS_STACK_SIZE", _P.NUMBER),
         Kind(0x1F, "NEED_CNP_WRAPPER", _P.FLAG),
@@ -84,7 +100,7 @@ KINDS: dict[int, Kind] = {
         Kind(0x25, "LD_CACHEMOD_INSTR_OFFSETS", _P.OFFSETS),
         Kind(0x26, "LOAD_CACHE_REQUEST", _P.OTHER),
         Kind(0x27, "ATOM_SYS_INSTR_OFFSETS", _P.OFFSETS),
-        Kind(0x28, "COOP_GROUP_INSTR_OFFSETS", _P.OFFSETS),
+        Kind(0x28, "COOP_GROUP_INSTR_OFFSETS", _P.OFFSETS, "CALL CREDUX MATCH NOP REDUX SHFL VOTE WARPSYNC"),
         Kind(0x29, "COOP_GROUP_MASK_REGIDS", _P.NUMBERS),
         Kind(0x2A, "SW1850030_WAR", _P.OTHER),
         Kind(0x2B, "WMMA_USED", _P.FLAG),
@@ -93,15 +109,15 @@ KINDS: dict[int, Kind] = {
         Kind(0x2E, "ATOM16_EMUL_INSTR_REG_MAP", _P.OFFSETS_OTHER),
         Kind(0x2F, "REGCOUNT", _P.SYMBOL_VALUE),
         Kind(0x30, "SW2393858_WAR", _P.OTHER),
-        Kind(0x31, "INT_WARP_WIDE_INSTR_OFFSETS", _P.OFFSETS),
+        Kind(0x31, "INT_WARP_WIDE_INSTR_OFFSETS", _P.OFFSETS, "MATCH REDUX SHFL VOTE VOTEU"),
         Kind(0x32, "SHARED_SCRATCH", _P.OTHER),
         Kind(0x33, "STATISTICS", _P.OTHER),
-        Kind(0x34, "INDIRECT_BRANCH_TARGETS", _P.BRANCH_TARGETS),
+        Kind(0x34, "INDIRECT_BRANCH_TARGETS", _P.BRANCH_TARGETS, "BRX BRXU"),
         Kind(0x35, "SW2861232_WAR", _P.FLAG),
         Kind(0x36, "SW_WAR", _P.NUMBER),
         Kind(0x37, "CUDA_API_VERSION", _P.NUMBER),
         Kind(0x38, "NUM_MBARRIERS", _P.NUMBER),
-        Kind(0x39, "MBARRIER_INSTR_OFFSETS", _P.BARRIERS),
+        Kind(0x39, "MBARRIER_INSTR_OFFSETS", _P.BARRIERS, "SYNCS"),
         Kind(0x3A, "COROUTINE_RESUME_ID_OFFSETS", _P.OFFSETS_OTHER),
         Kind(0x3B, "SAM_REGION_STACK_SIZE", _P.OTHER),
         Kind(0x3C, "PER_REG_TARGET_PERF_STATS", _P.OTHER),
@@ -112,9 +128,9 @@ KINDS: dict[int, Kind] = {
         Kind(0x41, "RESERVED_SMEM_USED", _P.FLAG),
         Kind(0x42, "RESERVED_SMEM_0_SIZE", _P.NUMBER),
         Kind(0x43, "UCODE_SECTION_DATA", _P.OTHER),
-        Kind(0x44, "UNUSED_LOAD_BYTE_OFFSET", _P.OFFSET_VALUE),
+        Kind(0x44, "UNUSED_LOAD_BYTE_OFFSET", _P.OFFSET_VALUE, "LD LDG LDL LDS"),
         Kind(0x45, "KPARAM_INFO_V2", _P.PARAMETER),
-        Kind(0x46, "SYSCALL_OFFSETS", _P.OFFSETS),
+        Kind(0x46, "SYSCALL_OFFSETS", _P.OFFSETS, "CALL"),
         Kind(0x47, "SW_WAR_MEMBAR_SYS_INSTR_OFFSETS", _P.OFFSETS),
         Kind(0x48, "GRAPHICS_GLOBAL_CBANK", _P.OTHER),
         Kind(0x49, "SHADER_TYPE", _P.OTHER),
@@ -129,7 +145,7 @@ KINDS: dict[int, Kind] = {
         Kind(0x52, "TCGEN05_2CTA_USED", _P.FLAG),
         Kind(0x53, "GEN_ERRBAR_AT_EXIT", _P.FLAG),
         Kind(0x54, "REG_RECONFIG", _P.FLAG),
-        Kind(0x55, "ANNOTATIONS", _P.VALUE_OFFSET),
+        Kind(0x55, "ANNOTATIONS", _P.VALUE_OFFSET, "LDL STL"),
         Kind(0x57, "STACK_CANARY_TRAP_OFFSETS", _P.OFFSETS),
         Kind(0x58, "STUB_FUNCTION_KIND", _P.NUMBER),
         Kind(0x59, "LOCAL_CTA_ASYNC_STORE_OFFSETS", _P.OFFSETS),

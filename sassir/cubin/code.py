@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from sassir.asm.instruction import Instruction
 from sassir.cubin.elf import SHF_EXECINSTR, SHT_PROGBITS, Section
 from sassir.cubin.nvinfo import Attribute
 from sassir.cubin.relocation import Relocation
@@ -40,9 +41,25 @@ class CodeSection:
     """Its own `.nv.info.k`; empty when there is none."""
 
     @property
+    def head(self) -> CodeFunction | None:
+        """The function it begins with: the kernel, if it has one."""
+        return next((f for f in self.functions if f.offset == 0), None)
+
+    @property
     def kernel(self) -> str:
         """The section name without `.text.`"""
         return self.name.removeprefix(".text.")
+
+
+class Resources(NamedTuple):
+    """What a kernel needs, for it and the device functions behind it. None: as much as before."""
+
+    registers: int | None = None
+    """Per thread, the two that the hardware keeps the program counter in included."""
+    barriers: int | None = None
+    """Named barriers, counted up to the highest in use."""
+    stack: int | None = None
+    """Bytes of the kernel's own stack frame."""
 
 
 class Code(NamedTuple):
@@ -54,6 +71,11 @@ class Code(NamedTuple):
     """Old to new byte offset of each instruction that is still there."""
     labels: Mapping[int, int] = {}
     """Old to new byte offset of places control can come to. Needed only where instructions were added or taken away right before one."""
+    instructions: Sequence[Instruction] = ()
+    """The same code, decoded. Without it, the instructions that attributes list are taken to be what they were."""
+    renamed: bool = False
+    """The instructions that were there before use other registers now."""
+    resources: Resources = Resources()
 
 
 def words(section: CodeSection) -> tuple[int, ...]:

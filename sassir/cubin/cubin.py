@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import warnings
 from collections.abc import Mapping
 from functools import cached_property
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from sassir.cubin.elf import SHT_REL, SHT_RELA, SHT_SYMTAB, STT_FUNC, Elf, Secti
 from sassir.cubin.nvinfo import SHT_NV_INFO, Attribute, read_attributes
 from sassir.cubin.relocation import Relocation, read_relocations
 from sassir.cubin.repair import repaired
-from sassir.errors import ContainerError
+from sassir.errors import ContainerError, SassirWarning
 
 EM_CUDA = 190
 ET_REL = 1
@@ -23,6 +24,12 @@ _ABI_ACCELERATED_FLAG = {7: 0x800, 8: 0x8}
 _COMPAT_ACCELERATED = 0x09
 _NOTE_HEADER = struct.Struct("<III")
 _TOOL_OFFSETS = struct.Struct("<6I")
+
+
+_STALE = (
+    "changed for {arch} alone; the form for other SMs of the family (.nv.capmerc) is the original's, so they run the original code. "
+    "Whether the driver compares the two was not tested on hardware"
+)
 
 
 class Toolkit(NamedTuple):
@@ -143,9 +150,17 @@ class Cubin:
 
         Everything in the file that refers to the code is made to agree: see `sassir.cubin.repair`. Not repaired, because they
         are inside the instructions: branch displacements, BRX bases and return addresses held as immediates; the caller
-        adjusts them or refuses. Raises ContainerError, naming what it is, when something cannot follow the code.
+        adjusts them or refuses. Raises ContainerError, naming what it is, when something cannot follow the code. Warns
+        (SassirWarning) when the file also holds the code in the form for other SMs (`.nv.capmerc`), which stays as it is.
         """
-        return self.elf.replaced(repaired(self, code)) if code else self.data
+        if not code:
+            return self.data
+        data = self.elf.replaced(*repaired(self, code))
+        names = {section.name for section in self.elf.sections}
+        changed = [s for s in self.code if s.index in code and code[s.index].data != s.data]
+        if stale := [s.kernel for s in changed if f".nv.capmerc{s.name}" in names]:
+            warnings.warn(f"{self.where}: {', '.join(stale)}: {_STALE.format(arch=self.arch)}", SassirWarning, stacklevel=2)
+        return data
 
     def _code_section(self, section: Section) -> CodeSection:
         # All that belongs to a section is found by its index: names may be empty or equal, and an orphan `.nv.info.k` may remain.

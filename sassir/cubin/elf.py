@@ -9,6 +9,7 @@ import struct
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 from sassir.errors import ContainerError
@@ -21,7 +22,7 @@ SYMBOL = struct.Struct("<IBBHQQ")
 
 SHT_NULL, SHT_PROGBITS, SHT_SYMTAB, SHT_RELA, SHT_NOBITS, SHT_REL = 0, 1, 2, 4, 8, 9
 SHT_CUDA_GLOBAL, SHT_CUDA_LOCAL, SHT_CUDA_SHARED, SHT_CUDA_MERCURY_SHARED = 0x70000007, 0x70000009, 0x7000000A, 0x70000015
-SHF_EXECINSTR = 0x4
+SHF_ALLOC, SHF_EXECINSTR = 0x2, 0x4
 SHN_XINDEX = 0xFFFF
 STT_FUNC = 2
 
@@ -175,8 +176,8 @@ class Elf(NamedTuple):
                 raise ContainerError(f"{self.where}: {last_name} and {name} overlap at byte {start:#x}: damaged")
             last_end, last_index, last_name = max((last_end, last_index, last_name), (end, index, name))
 
-    def replaced(self, contents: Mapping[int, bytes]) -> bytes:
-        """The file with new contents for some sections, by index; everything else keeps its bytes and its alignment.
+    def replaced(self, contents: Mapping[int, bytes], headers: Mapping[int, Section] = MappingProxyType({})) -> bytes:
+        """The file with new contents, and new flags and info in the header, for some sections; the rest keeps its bytes and its alignment.
 
         What stands behind a section that changes its size moves by a multiple of the largest alignment of the file, so no part loses
         its own. Section sizes, all file offsets and the program headers are made to agree. Raises ContainerError for an
@@ -207,7 +208,11 @@ class Elf(NamedTuple):
         for section in self.sections:
             offset = section.offset if section.index in contents and not section.file_size else start(section.offset)
             size = len(contents.get(section.index, b"")) if section.index in contents else section.size
-            struct.pack_into("<QQ", out, section_table + SECTION_HEADER.size * section.index + 24, offset, size)
+            at = section_table + SECTION_HEADER.size * section.index
+            struct.pack_into("<QQ", out, at + 24, offset, size)
+            header = headers.get(section.index, section)
+            struct.pack_into("<Q", out, at + 8, header.flags)
+            struct.pack_into("<I", out, at + 44, header.info)
         for i, segment in enumerate(self.segments):
             offset = start(segment.offset)
             size = finish(segment.offset + segment.file_size) - offset if segment.file_size else 0

@@ -31,6 +31,7 @@ class Places:
         if len(set(self.moved.values())) != len(self.moved):
             raise ContainerError(f"{self.name}: two old instructions are said to be at the same new offset")
         self.unmoved = self.old_size == self.new_size and all(old == new for old, new in (*self.moved.items(), *self.labels.items()))
+        self._origins = {new: old for old, new in self.moved.items()}
         self._old = sorted(self.moved)
         new = [self.moved[old] for old in self._old]
         self._first_from = [*accumulate(reversed(new), min, initial=self.new_size)][::-1]
@@ -39,6 +40,10 @@ class Places:
     def instruction(self, offset: int) -> int | None:
         """Where the instruction at this old offset is now; None when it is gone."""
         return self.moved.get(offset)
+
+    def origin(self, offset: int) -> int | None:
+        """The old offset of the instruction that is at this new one; None when it is a new instruction."""
+        return self._origins.get(offset)
 
     def nearest(self, offset: int) -> int:
         """The first new offset of what stood at or behind this old offset: enough for line tables and ends of functions."""

@@ -5,10 +5,12 @@
 | symbols of the section | value and size |
 | relocations that patch the code | follow their instruction, go with it |
 | relocations to places in the code | addend |
-| nv.info attributes with code offsets | entries follow their instruction, go with it |
+| nv.info attributes with code offsets | entries follow their instruction, go with it; new ones where they have to be listed |
+| counts of registers, barriers, stack | attributes or section header |
 | jump and function tables in constant bank 2 | each word, if all words are known places |
 | `.debug_frame` | address ranges and advances |
-| `.debug_line`, `.nv_debug_line_sass` | rows |
+| `.debug_line`, `.nv_debug_line_sass` | rows, in the new order of the instructions |
+| `.nv_debug_info_reg_sass` (`-G`) | refused |
 
 `.nv.capmerc` and `.nv.merc` sections stay as they are: they describe code of their own (the form that is finished for
 another SM of the family), which this does not change.
@@ -18,115 +20,106 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sassir.asm.instruction import INSTRUCTION_BYTES
-from sassir.cubin.attribute_kinds import COOP_GROUP_INSTR_OFFSETS, COOP_GROUP_MASK_REGIDS, INDIRECT_BRANCH_TARGETS, Payload
+from sassir.cubin.attribute_kinds import INDIRECT_BRANCH_TARGETS
+from sassir.cubin.attribute_repair import moved_attributes
 from sassir.cubin.code import Code, CodeSection, is_code
-from sassir.cubin.debug import FRAMES, LINES, Base, moved_frames, moved_lines
+from sassir.cubin.dwarf import Base
 from sassir.cubin.elf import SHT_SYMTAB, SYMBOL, Section, Symbol, entries, located
-from sassir.cubin.nvinfo import (
-    SHT_NV_INFO,
-    Attribute,
-    Format,
-    IndirectBranch,
-    indirect_branches,
-    read_attributes,
-    with_branches,
-    write_attributes,
-)
+from sassir.cubin.frames import FRAMES, moved_frames
+from sassir.cubin.lines import LINES, moved_lines
+from sassir.cubin.nvinfo import SHT_NV_INFO, indirect_branches, read_attributes, write_attributes
 from sassir.cubin.places import Places
 from sassir.cubin.relocation import Relocation, write_relocations
+from sassir.cubin.resources import check_counts, header, with_barriers, with_counts
 from sassir.errors import ContainerError
 
 if TYPE_CHECKING:
     from sassir.cubin.cubin import Cubin
 
-_RECORDS = {
-    Payload.OFFSETS: (1, 0),
-    Payload.BARRIERS: (4, 0),
-    Payload.OFFSET_VALUE: (2, 0),
-    Payload.VALUE_OFFSET: (2, 1),
-}
-"""Words in a record of the payload, and which of them is the code offset."""
+_REGISTERS_OF_VARIABLES = ".nv_debug_info_reg_sass"
+"""Which register holds a variable, from which instruction to which: nothing can follow that."""
 
 
-def repaired(cubin: Cubin, code: Mapping[int, Code]) -> dict[int, bytes]:
-    """New contents, by section index, of every section that has to change with this code. Raises ContainerError if one cannot."""
-    elf, sections = cubin.elf, {section.index: section for section in cubin.code}
-    for index in code.keys() - sections.keys():
-        raise ContainerError(f"{cubin.where}: section {index} holds no code; code sections are {sorted(sections)}")
+class Repaired(NamedTuple):
+    """What has to change in a file with new code, by section index."""
+
+    contents: dict[int, bytes]
+    headers: dict[int, Section]
+
+
+def repaired(cubin: Cubin, code: Mapping[int, Code]) -> Repaired:
+    """Everything that has to change with this code, the code included. Raises ContainerError, naming it, if something cannot."""
+    elf, repair = cubin.elf, _Repair(cubin, code)
     contents = {index: new.data for index, new in code.items()}
-    every = {index: Places(sections[index], new, cubin.where) for index, new in code.items()}
-    moved = {index: places for index, places in every.items() if not places.unmoved}
     for section in elf.sections:
-        content, owner = elf.content(section), every.get(section.info)
-        if section.type == SHT_NV_INFO and owner:
-            with located(owner.name):
-                contents[section.index] = write_attributes(_attributes(read_attributes(content), owner))
-        elif section.name.startswith(".nv.constant2") and section.info in moved:
-            contents[section.index] = _constants(content, section.name, sections[section.info], moved[section.info])
-        elif section.type == SHT_SYMTAB:
-            contents[section.index] = _symbols(cubin, section, moved)
-    addresses: dict[int, Mapping[int, int]] = {}  # of line tables: where their relocated addresses went
-    for section in elf.sections if moved else ():
-        if section.name in (FRAMES, *LINES):
-            repair = moved_frames if section.name == FRAMES else moved_lines
-            bases, where = _bases(cubin, section, moved), f"{cubin.where}: {section.name}"
-            contents[section.index], addresses[section.index] = repair(elf.content(section), bases, where)
-    for index, relocations in cubin.relocations.items():
-        patched = elf.sections[index].info
-        if patched in every:
-            followed = _following(relocations, every[patched])
-        else:
-            followed = [r._replace(offset=addresses[patched][r.offset]) for r in relocations] if patched in addresses else relocations
-        contents[index] = write_relocations(_with_addends(cubin, patched, followed, moved))
-    return {index: content for index, content in contents.items() if content != elf.content(elf.sections[index])}
+        content = repair.content(section)
+        if content is not None:
+            contents[section.index] = content
+    if repair.moved:
+        contents |= repair.debug()
+    contents |= repair.relocations()
+    changed = {index: content for index, content in contents.items() if content != elf.content(elf.sections[index])}
+    return Repaired(changed, {index: header(cubin, elf.sections[index], new.resources) for index, new in code.items()})
 
 
-def _attributes(attributes: tuple[Attribute, ...], places: Places) -> tuple[Attribute, ...]:
-    """The attributes of a kernel after its code moved; a list that becomes empty goes."""
-    coop = [a for a in attributes if a.id == COOP_GROUP_INSTR_OFFSETS]
-    kept = [places.instruction(offset) is not None for a in coop for offset in a.words]
-    result: list[Attribute] = []
-    for attribute in attributes:
-        payload = attribute.kind.payload if attribute.kind else None
-        if attribute.id == COOP_GROUP_MASK_REGIDS and not all(kept):
-            # Parallel to COOP_GROUP_INSTR_OFFSETS: one mask for each of its instructions.
-            if len(kept) != len(attribute.words):
-                raise ContainerError(f"{places.name}: {len(attribute.words)} warp masks for {len(kept)} instructions")
-            new = attribute.with_words(tuple(compress(attribute.words, kept)))
-        elif payload in _RECORDS:
-            new = attribute.with_words(_records(attribute, *_RECORDS[payload], places))
-        elif attribute.id == INDIRECT_BRANCH_TARGETS:
-            new = with_branches(attribute, _branches(attribute, places))
-        elif places.unmoved or attribute.format is not Format.SVAL or payload not in (Payload.OFFSETS_OTHER, None):
-            new = attribute
-        else:
-            raise ContainerError(f"{places.name}: the code cannot move: attribute {attribute.name} may hold offsets, in an unknown form")
-        if new == attribute or new.data:
-            result.append(new)
-    return tuple(result)
+class _Repair:
+    """One kind of section a method; `every` has the places of all new code, `moved` of that which is not only patched."""
 
+    def __init__(self, cubin: Cubin, code: Mapping[int, Code]) -> None:
+        self.cubin, self.code = cubin, code
+        self.sections = {section.index: section for section in cubin.code}
+        for index in code.keys() - self.sections.keys():
+            raise ContainerError(f"{cubin.where}: section {index} holds no code; code sections are {sorted(self.sections)}")
+        for index, new in code.items():
+            check_counts(cubin, self.sections[index], new.resources)
+        self.every = {index: Places(self.sections[index], new, cubin.where) for index, new in code.items()}
+        self.moved = {index: places for index, places in self.every.items() if not places.unmoved}
+        self.addresses: dict[int, Mapping[int, int]] = {}
+        """Of debug sections: where the addresses that relocations fill in went."""
 
-def _records(attribute: Attribute, stride: int, at: int, places: Places) -> tuple[int, ...]:
-    words: list[int] = []
-    for record in entries(attribute.data, struct.Struct(f"<{stride}I"), f"attribute {attribute.name}", places.name):
-        offset = places.instruction(record[at])
-        if offset is not None:
-            words += (*record[:at], offset, *record[at + 1 :])
-    return tuple(words)
+    def content(self, section: Section) -> bytes | None:
+        """Attributes, tables and symbols; None for a section that is none of them."""
+        content, owner = self.cubin.elf.content(section), section.info
+        if section.type == SHT_NV_INFO and owner in self.every:
+            with located(self.every[owner].name):
+                attributes = moved_attributes(read_attributes(content), self.every[owner], self.code[owner])
+                return write_attributes(with_barriers(self.cubin, attributes, self.code[owner].resources.barriers))
+        if section.name == ".nv.info":
+            counted = {index: new.resources for index, new in self.code.items()}
+            return write_attributes(with_counts(self.cubin, read_attributes(content), counted))
+        if section.name.startswith(".nv.constant2") and owner in self.moved:
+            return _constants(content, section.name, self.sections[owner], self.moved[owner])
+        if section.type == SHT_SYMTAB:
+            return _symbols(self.cubin, section, self.moved)
+        return None
 
+    def debug(self) -> dict[int, bytes]:
+        """Call frames and line tables."""
+        contents: dict[int, bytes] = {}
+        for section in self.cubin.elf.sections:
+            where = f"{self.cubin.where}: {section.name}"
+            if section.name == _REGISTERS_OF_VARIABLES:
+                raise ContainerError(f"{where}: code with full debug information cannot move; compile with -lineinfo, not -G")
+            if section.name in (FRAMES, *LINES):
+                repair = moved_frames if section.name == FRAMES else moved_lines
+                bases = _bases(self.cubin, section, self.moved)
+                contents[section.index], self.addresses[section.index] = repair(self.cubin.elf.content(section), bases, where)
+        return contents
 
-def _branches(attribute: Attribute, places: Places) -> tuple[IndirectBranch, ...]:
-    branches: list[IndirectBranch] = []
-    for branch in indirect_branches(attribute):
-        offset = places.instruction(branch.offset)
-        if offset is not None:
-            targets = tuple([places.place(target, f"the indirect branch at {branch.offset:#x}") for target in branch.targets])
-            branches.append(branch._replace(offset=offset, targets=targets))
-    return tuple(branches)
+    def relocations(self) -> dict[int, bytes]:
+        """Every relocation section; needs to know what became of the debug sections."""
+        contents: dict[int, bytes] = {}
+        for index, relocations in self.cubin.relocations.items():
+            patched = self.cubin.elf.sections[index].info
+            if patched in self.every:
+                relocations = _following(relocations, self.every[patched])
+            elif patched in self.addresses:
+                relocations = [r._replace(offset=self.addresses[patched][r.offset]) for r in relocations]
+            contents[index] = write_relocations(_with_addends(self.cubin, patched, relocations, self.moved))
+        return contents
 
 
 def _constants(content: bytes, name: str, section: CodeSection, places: Places) -> bytes:

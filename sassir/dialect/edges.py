@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeGuard
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import NextOp
+from sassir.dialect.template import PLACE
 
 
 def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
@@ -22,6 +24,16 @@ def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
     """The operands that a terminator reads itself: all but those that it passes on."""
     operands = internals.operands(terminator)
     return operands[: len(operands) - sum(len(values) for values in forwarded(terminator))]
+
+
+def decides(op: Operation) -> TypeGuard[SassBranch]:
+    """A BRA that its guard alone decides: to the first successor where it holds, else to the second."""
+    return (
+        isinstance(op, SassBranch)
+        and (op.MNEMONIC, op.modifiers, op.template.text) == ("BRA", None, PLACE)
+        and op.guard is not None
+        and len(op.successors) == 2
+    )
 
 
 def terminators(region: Region) -> Iterable[Operation]:

@@ -20,9 +20,10 @@ from xdsl.printer import Printer
 from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
+from sassir import isa
 from sassir.dialect import internals, syntax
 from sassir.dialect.attributes import ControlAttr, FieldsAttr, OriginAttr
-from sassir.dialect.registers import UP, P, SassRegister
+from sassir.dialect.registers import REGISTERS, UP, P, SassRegister
 from sassir.dialect.template import TemplateAttr
 
 
@@ -40,6 +41,8 @@ class SassInstruction(IRDLOperation):
     """The guard when it is no value: `!PT`, `!UPT`."""
     place = opt_prop_def(StringAttr)
     """The label that `^` or `&` of the template stands for; without it, `^` is the first successor."""
+    link = opt_prop_def(StringAttr)
+    """What the linker or the driver does to the operand with `@`, or to the whole word: `ABS32_LO_32 vprintf`."""
     fields = opt_prop_def(FieldsAttr)
     control = opt_prop_def(ControlAttr)
     origin = opt_prop_def(OriginAttr)
@@ -101,7 +104,7 @@ class SassInstruction(IRDLOperation):
         return 0
 
     def misplaced(self) -> Iterator[str]:
-        """What is wrong with the chosen registers: a group that is not adjacent, a read and written hole in two places."""
+        """What is wrong with the chosen registers: a group not adjacent or not aligned, a read and written hole in two places."""
         reads, writes = iter(internals.operands(self)), iter(self.results)
         for hole in self.template.data.holes:
             groups = [[next(values).type for _ in range(hole.width)] for values in [reads] * hole.reads + [writes] * hole.writes]
@@ -110,6 +113,8 @@ class SassInstruction(IRDLOperation):
             chosen = [t.number for t in groups[-1] if isinstance(t, SassRegister)]
             if any(n != chosen[0] + k if chosen[0] is not None else n is not None for k, n in enumerate(chosen)):
                 yield f"{hole} is filled by {_names(groups[-1])}; expected {hole.width} registers in a row"
+            elif chosen[0] is not None and (chosen[0] - REGISTERS[chosen[0]].FIRST) % isa.alignment(hole.width):
+                yield f"{hole} is filled by {_names(groups[-1])}; expected the first to be a multiple of {isa.alignment(hole.width)}"
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

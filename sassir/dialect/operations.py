@@ -33,6 +33,10 @@ COLLECTIVE = ("WARPSYNC", "COLLECTIVE")
 """The form of WARPSYNC that names a place, where the threads that its mask leaves out continue."""
 
 
+ALLOCATED = "sass.allocated"
+"""The attribute of a kernel that keeps its registers although others were freed: why."""
+
+
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """One code section: a kernel with the device functions behind it. Its blocks lie in memory in the order of the region."""

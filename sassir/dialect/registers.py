@@ -8,10 +8,11 @@ types: they stay in the operand text.
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from xdsl.backend.register_type import RegisterType
 from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_attr_definition
 
 
@@ -98,6 +99,11 @@ class B(SassRegister):
 
 
 FILES: dict[str, type[SassRegister]] = {cls.FILE: cls for cls in (R, UR, P, UP, B)}
+
+
+def file_of(value: SSAValue) -> str:
+    """The register file of a value of a kernel; quicker than to ask for the class of its type, which is abstract."""
+    return cast(SassRegister, value.type).FILE
 
 
 @cache

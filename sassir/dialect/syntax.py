@@ -2,7 +2,7 @@
 
 Types are register names (`R4`, or `R` while none is chosen). They are left out when no register is chosen yet, since
 the template tells the files. Clauses come in a fixed order; each may be absent:
-`if`/`unless` guard, `keep (values)`, `@label`, `^block(values : types)`, types, `fields<>`, `control<>`, `at offset`.
+`if`/`unless` guard, `keep (values)`, `@label`, `^block(values : types)`, types, `link "…"`, `fields<>`, `control<>`, `at offset`.
 """
 
 from __future__ import annotations
@@ -66,6 +66,9 @@ def print_instruction(op: SassInstruction, printer: Printer) -> None:
     if op.successors:
         print_successors(op, printer, len(own))
     _print_types(own, op.results, guard, printer)
+    if op.link is not None:
+        printer.print_string(" link ")
+        printer.print_string_literal(op.link.data)
     for name, attribute in (("fields", op.fields), ("control", op.control)):
         if attribute is not None:
             printer.print_string(f" {name}")
@@ -116,6 +119,8 @@ def parse_instruction(cls: type[InstructionT], parser: Parser) -> InstructionT:
         if writes:
             parser.parse_punctuation("->")
             types += _parse_registers(parser, len(writes))
+    if parser.parse_optional_keyword("link"):
+        properties["link"] = StringAttr(parser.parse_str_literal())
     if parser.parse_optional_keyword("fields"):
         properties["fields"] = FieldsAttr(FieldsAttr.parse_parameter(parser))
     if parser.parse_optional_keyword("control"):

@@ -2,8 +2,9 @@
 
 `$R` reads a register, `=R` writes one, `$=R` does both (the notation of inline assembly); `$R2` is a pair, and so on.
 A hole takes as many values as it is wide. `^` stands for the place that a branch or a BSSY names, and `&` for a
-number that means a place (a return address, the base of BRX). Holes behind a semicolon are registers that the text of the
-instruction does not show. Everything else, zero registers included, is kept as it is written.
+number that means a place (a return address, the base of BRX). An operand that begins with `@` gets its value from the
+linker or the driver; what follows is only what the file has in its place. Holes behind a semicolon are registers that the
+text of the instruction does not show. Everything else, zero registers included, is kept as it is written.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from sassir.asm.operand import HOLE, REGISTER, Operand
 
 PLACE = "^"
 ADDRESS = "&"
+LINKED = "@"
 READ, WRITE, READ_WRITE = "$", "=", "$="
 
 _HOLE = re.compile(r"(\$=|\$|=)(UR|UP|R|P|B)(\d*)")

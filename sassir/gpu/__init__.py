@@ -1,5 +1,6 @@
-"""Running kernels on an NVIDIA GPU through PyCUDA, which is imported only when something is launched (extra `gpu`)."""
+"""Running and measuring kernels on an NVIDIA GPU. PyCUDA (extra `gpu`) is imported only when something is launched."""
 
-from sassir.gpu.worker import DeviceInfo, Worker
+from sassir.gpu.device import DeviceInfo
+from sassir.gpu.worker import Worker
 
 __all__ = ["DeviceInfo", "Worker"]

@@ -2,74 +2,22 @@
 
 from __future__ import annotations
 
-import atexit
-import importlib
-import shutil
-import subprocess
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from importlib.metadata import version as package_version
-from typing import Any, NamedTuple
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from sassir.cubin.cubin import Cubin
 from sassir.errors import LaunchError
-from sassir.launch import POISON, Buffer, Launch, Outputs, Step
+from sassir.gpu.device import describe_device, load_driver
+from sassir.gpu.driver import NO_BINARY_FOR_GPU, STATIC_SHARED_LIMIT, DriverError, FunctionAttribute, Kernel, Module, PreparedLaunch
+from sassir.launch import POISON, Buffer, Launch, Outputs
 from sassir.launch.data import STORAGE, Array
 
 GUARD_BYTES = 256
 """Poison kept behind every buffer; a kernel that changes it wrote past the end."""
-STATIC_SHARED_LIMIT = 48 * 1024
-"""Dynamic shared memory that needs no opt-in (CUDA C++ Programming Guide, compute capabilities)."""
-
-
-
-
-class DeviceInfo(NamedTuple):
-    """Where a measurement was made."""
-
-    name: str
-    """As the driver calls it, `NVIDIA H200`."""
-    arch: str
-    """`sm_90`."""
-    cuda: str
-    """Newest CUDA version that the driver supports, `13.0`."""
-    driver: str | None
-    """Release of the driver, `580.159.04`; None where nvidia-smi, which comes with it, is not on PATH."""
-    pycuda: str
-
-
-@cache
-def load_driver() -> Any:
-    """PyCUDA's driver module, with the primary context of the first device current. Raises LaunchError without PyCUDA or a GPU."""
-    try:
-        cuda = importlib.import_module("pycuda.driver")
-    except ImportError as error:
-        raise LaunchError(f"PyCUDA cannot be imported ({error}); install it with `pip install sassir[gpu]`") from error
-    try:
-        cuda.init()
-        context = cuda.Device(0).retain_primary_context()
-        context.push()
-    except cuda.Error as error:
-        raise LaunchError(f"no usable GPU: {error}") from error
-    atexit.register(context.pop)  # PyCUDA aborts a process that ends with a context on its stack.
-    return cuda
-
-
-def describe_device() -> DeviceInfo:
-    """The device that `run` uses. Raises LaunchError without PyCUDA or a GPU."""
-    cuda = load_driver()
-    device, version = cuda.Device(0), cuda.get_driver_version()
-    major, minor = device.compute_capability()
-    supported = f"{version // 1000}.{version % 1000 // 10}"
-    return DeviceInfo(device.name(), f"sm_{major}{minor}", supported, _driver_release(), package_version("pycuda"))
-
-
-def _driver_release() -> str | None:
-    if shutil.which("nvidia-smi") is None:
-        return None
-    query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    return subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def run(cubin: bytes, launch: Launch) -> Outputs:
@@ -79,65 +27,105 @@ def run(cubin: bytes, launch: Launch) -> Outputs:
     and for a write past the end of a buffer.
     """
     cuda = load_driver()
-    doing = "loading the cubin"
-    try:
-        module = cuda.module_from_buffer(cubin)
-        for symbol, buffer in launch.symbols:
-            doing = f"filling the symbol {symbol}"
-            _fill_symbol(cuda, module, symbol, _initial(buffer))
-        doing = "allocating the buffers"
-        memory = {buffer.name: _allocate(cuda, buffer) for buffer in launch.buffers}
-        addresses = {name: int(allocation) for name, allocation in memory.items()}
-        for step in launch.steps:
-            doing = f"launching {step.kernel}"
-            _start(cuda, module, step, addresses)
-        doing = f"running {', '.join(step.kernel for step in launch.steps)}"
+    module = load(cubin, launch)
+    with doing(launch, "allocating the buffers"):
+        buffers = DeviceBuffers(launch)
+    for start in bind(module, launch, buffers):
+        with doing(launch, "launching"):
+            start()
+    with doing(launch, f"running {', '.join(step.kernel for step in launch.steps)}"):
         cuda.Context.synchronize()
-        for buffer in launch.buffers:
-            _check_guard(cuda, addresses[buffer.name], buffer)
-        return {buffer.name: _read(cuda, addresses[buffer.name], buffer) for buffer in launch.outputs}
-    except cuda.Error as error:
-        raise LaunchError(f"launch {launch.name!r}: {doing}: {error}") from error
+        outputs = buffers.read()
+        module.unload()
+        return outputs
 
 
-@lru_cache(maxsize=8)
-def _initial(buffer: Buffer) -> Array:
-    # Original and candidate start from the same data: made once.
+@contextmanager
+def doing(launch: Launch, what: str) -> Generator[None]:
+    """Errors of the driver inside become LaunchErrors that say what was being done."""
+    try:
+        yield
+    except (LaunchError, load_driver().Error) as error:
+        raise LaunchError(f"launch {launch.name!r}: {what}: {error}") from error
+
+
+def load(cubin: bytes, launch: Launch) -> Module:
+    """The cubin loaded, its globals and constants filled as the launch says. Raises LaunchError."""
+    with doing(launch, "loading the cubin"):
+        try:
+            module = Module(cubin)
+        except DriverError as error:
+            if error.status != NO_BINARY_FOR_GPU:
+                raise
+            raise LaunchError(f"it is for {Cubin.read(cubin).arch}, which this device ({describe_device().arch}) does not run") from error
+    for name, buffer in launch.symbols:
+        with doing(launch, f"filling the symbol {name}"):
+            address, size = module.symbol(name)
+            content = initial(buffer)
+            if size != content.nbytes:
+                raise LaunchError(f"the symbol holds {size} bytes, its buffer {content.nbytes}")
+            load_driver().memcpy_htod(address, content)
+    return module
+
+
+def bind(module: Module, launch: Launch, buffers: DeviceBuffers) -> list[PreparedLaunch]:
+    """One launch for each step, in order, with the addresses of `buffers`. Raises LaunchError."""
+    prepared = list[PreparedLaunch]()
+    for step in launch.steps:
+        with doing(launch, f"launching {step.kernel}"):
+            kernel = module.kernel(step.kernel)
+            parameters = step.pack(buffers.addresses)
+            if step.shared > STATIC_SHARED_LIMIT:
+                _allow_shared(kernel, step.shared)
+            prepared.append(kernel.prepare(step.grid, step.block, parameters, step.shared, step.cluster, step.cooperative))
+    return prepared
+
+
+def _allow_shared(kernel: Kernel, dynamic: int) -> None:
+    try:
+        kernel.set_attribute(FunctionAttribute.MAX_DYNAMIC_SHARED_BYTES, dynamic)
+    except DriverError as error:
+        cuda = load_driver()
+        limit = cuda.Device(0).get_attribute(cuda.device_attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        static = kernel.attribute(FunctionAttribute.SHARED_BYTES)
+        need = f"{static} bytes static and {dynamic} dynamic, but a block has at most {limit}"
+        raise LaunchError(f"too much shared memory: {need} ({error})") from error
+
+
+@lru_cache(maxsize=16)
+def initial(buffer: Buffer) -> Array:
+    """`buffer.initial()`: original and candidate start from the same data, made once."""
     return buffer.initial()
 
 
-def _fill_symbol(cuda: Any, module: Any, symbol: str, content: Array) -> None:
-    address, size = module.get_global(symbol)
-    if size != content.nbytes:
-        raise LaunchError(f"the symbol {symbol} holds {size} bytes, its buffer {content.nbytes}")
-    cuda.memcpy_htod(address, content)
+class DeviceBuffers:
+    """One set of a launch's buffers in device memory, initialised, each with poison behind it. Raises the errors of PyCUDA."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._memory = {buffer.name: load_driver().mem_alloc(buffer.nbytes + GUARD_BYTES) for buffer in launch.buffers}
+        self.addresses = {name: int(allocation) for name, allocation in self._memory.items()}
+        self.reset()
+
+    def reset(self) -> None:
+        """Give every buffer its initial content and poison behind it."""
+        cuda = load_driver()
+        for buffer in self._launch.buffers:
+            address = self.addresses[buffer.name]
+            if buffer.nbytes:
+                cuda.memcpy_htod(address, initial(buffer))
+            cuda.memset_d8(address + buffer.nbytes, POISON, GUARD_BYTES)
+
+    def read(self) -> Outputs:
+        """The content of the output buffers. Raises LaunchError when a kernel wrote past the end of any buffer."""
+        for buffer in self._launch.buffers:
+            guard = _copy(self.addresses[buffer.name] + buffer.nbytes, np.empty(GUARD_BYTES, np.uint8))
+            if (guard != POISON).any():
+                raise LaunchError(f"the kernel wrote past the end of the buffer {buffer.name} ({buffer.nbytes} bytes)")
+        return {b.name: _copy(self.addresses[b.name], np.empty(b.shape, STORAGE[b.dtype])) for b in self._launch.outputs}
 
 
-def _allocate(cuda: Any, buffer: Buffer) -> Any:
-    allocation = cuda.mem_alloc(buffer.nbytes + GUARD_BYTES)
-    if buffer.nbytes:
-        cuda.memcpy_htod(allocation, _initial(buffer))
-    cuda.memset_d8(int(allocation) + buffer.nbytes, POISON, GUARD_BYTES)
-    return allocation
-
-
-def _start(cuda: Any, module: Any, step: Step, addresses: Mapping[str, int]) -> None:
-    function = module.get_function(step.kernel)
-    if step.shared > STATIC_SHARED_LIMIT:
-        function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, step.shared)
-    parameters = step.pack(addresses)
-    function.prepare([f"{len(parameters)}s"]).prepared_call(step.grid, step.block, parameters, shared_size=step.shared)
-
-
-def _check_guard(cuda: Any, address: int, buffer: Buffer) -> None:
-    guard = np.empty(GUARD_BYTES, np.uint8)
-    cuda.memcpy_dtoh(guard, address + buffer.nbytes)
-    if (guard != POISON).any():
-        raise LaunchError(f"the kernel wrote past the end of the buffer {buffer.name} ({buffer.nbytes} bytes)")
-
-
-def _read(cuda: Any, address: int, buffer: Buffer) -> Array:
-    content = np.empty(buffer.shape, STORAGE[buffer.dtype])
+def _copy(address: int, content: Array) -> Any:
     if content.nbytes:
-        cuda.memcpy_dtoh(content, address)
+        load_driver().memcpy_dtoh(content, address)
     return content

@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
 from sassir.errors import LaunchError, SassirError
-from sassir.gpu.runner import DeviceInfo, describe_device, run
+from sassir.gpu.device import DeviceInfo, describe_device
+from sassir.gpu.runner import run
 from sassir.launch import Launch, Outputs
 
 Parameters = ParamSpec("Parameters")

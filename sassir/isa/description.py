@@ -17,7 +17,7 @@ CONTROL = frozenset({"branch", "call", "converge", "exit", "indirect", "return",
 """How control may go on: at the target, there and back, only when the warp is together again, not at all, at a computed target …"""
 FLAGS = frozenset({"clock", "ordered", "pinned", "warp"})
 
-_CONSTANT = re.compile(r"[-~|]*cx?\[")
+_CONSTANT = re.compile(r"[-~|@]*cx?\[")
 
 
 class Word(NamedTuple):

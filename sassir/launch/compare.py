@@ -32,6 +32,19 @@ class Difference:
         return f"{self.buffer}[{place}]: {self.left} against {self.right}; {self.count} of {self.length} elements differ"
 
 
+@dataclass(frozen=True)
+class Error:
+    """How far the floats of two results lie apart, the worst over all output buffers; infinite where only one is a number."""
+
+    absolute: float
+    relative: float
+    """Of the magnitude of the left element."""
+    rmse: float
+    """Root of the mean square difference of a buffer."""
+    ulp: int
+    """Representable numbers between the two, in the buffer's own type."""
+
+
 def compare(launch: Launch, left: Outputs, right: Outputs, tolerance: Tolerance | None = None) -> Difference | None:
     """The first difference of two results of `launch`; None when they agree.
 
@@ -53,6 +66,37 @@ def compare(launch: Launch, left: Outputs, right: Outputs, tolerance: Tolerance 
             show = [_show(side[first : first + 1], buffer.dtype) for side in (a, b)]
             return Difference(buffer.name, index, show[0], show[1], different.size, buffer.length)
     return None
+
+
+def measure_error(launch: Launch, left: Outputs, right: Outputs) -> Error:
+    """The distance of two results of `launch`; all zero where they have no floats."""
+    worst = Error(0, 0, 0, 0)
+    for buffer in launch.outputs:
+        if not is_float(buffer.dtype) or not buffer.length:
+            continue
+        a, b = left[buffer.name].reshape(-1), right[buffer.name].reshape(-1)
+        x, y = (load(side, buffer.dtype).astype(np.float64) for side in (a, b))
+        same = (x == y) | (np.isnan(x) & np.isnan(y))
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            distance = np.where(same, 0, np.nan_to_num(np.abs(x - y), nan=np.inf, posinf=np.inf))
+            relative = np.where(same, 0, np.nan_to_num(distance / np.abs(x), nan=np.inf, posinf=np.inf))
+            rmse = float(np.sqrt(np.mean(np.square(distance))))
+        ulp = np.abs(_ordinal(a) - _ordinal(b)) * ~same
+        worst = Error(
+            max(worst.absolute, float(distance.max())),
+            max(worst.relative, float(relative.max())),
+            max(worst.rmse, rmse),
+            max(worst.ulp, int(ulp.max())),
+        )
+    return worst
+
+
+def _ordinal(values: Array) -> Array:
+    """Floats counted from zero upwards, as integers that differ by one from each float to the next."""
+    bits = _bits(values).astype(np.int64)
+    width = 8 * values.dtype.itemsize
+    magnitude = bits & (1 << width - 1) - 1
+    return np.where(bits >> width - 1 & 1, -magnitude, magnitude)
 
 
 def _bits(values: Array) -> Array:

@@ -28,7 +28,7 @@ from typing import Any, TypeVar, cast, get_args
 from sassir.errors import LaunchError
 from sassir.launch.data import GENERATORS, STORAGE
 from sassir.launch.expression import Number, evaluate, evaluate_call
-from sassir.launch.records import Buffer, Dim3, Facts, Launch, LaunchFile, Role, Scalar, Step, Tolerance
+from sassir.launch.records import WORK, Argument, Buffer, Dim3, Facts, Launch, LaunchFile, Role, Scalar, Step, Tolerance
 
 Table = Mapping[str, Any]
 Sizes = Mapping[str, Number]
@@ -37,6 +37,7 @@ Flags = TypeVar("Flags", Facts, Tolerance)
 MAX_BLOCK = (1024, 1024, 64)
 MAX_BLOCK_THREADS = 1024
 MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_CLUSTER = (16, 16, 16)
 
 
 def read_launch_file(path: str | Path) -> LaunchFile:
@@ -47,17 +48,21 @@ def read_launch_file(path: str | Path) -> LaunchFile:
             document = tomllib.loads(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise LaunchError(f"cannot read the launch file: {error}") from error
-        keys = {"seed", "sizes", "symbols", "fill", "facts", "tolerance"}
+        keys = {"seed", "timed", "sizes", "symbols", "fill", "work", "facts", "tolerance"}
         _check_keys(document, required={"launches", "buffers", "steps"}, optional=keys)
         launches = _table(document, "launches")
         for name in _table(document, "fill"):
             if name not in launches:
                 raise LaunchError(f"fill.{name}: there is no launch {name!r}; there are {', '.join(launches)}")
+        timed = document.get("timed", [*launches])
+        if not isinstance(timed, list) or not all(name in launches for name in cast(list[str], timed)):
+            raise LaunchError(f"timed: {timed!r} is not a list of launches; there are {', '.join(launches)}")
         return LaunchFile(
             path,
             {name: _read_launch(document, name) for name in launches},
             _read_flags(document, "facts", Facts) or Facts(),
             _read_flags(document, "tolerance", Tolerance),
+            tuple(cast(list[str], timed)),
         )
 
 
@@ -95,7 +100,7 @@ def _read_launch(document: Table, name: str) -> Launch:
         used = {argument.name for step in steps for argument in step.arguments if isinstance(argument, Buffer)}
         if idle := buffers.keys() - used - {buffer.name for _, buffer in symbols}:
             raise LaunchError(f"no step uses the buffer {min(idle)!r}; pass it as an argument or remove it")
-        return Launch(name, sizes, tuple(buffers.values()), symbols, steps)
+        return Launch(name, sizes, tuple(buffers.values()), symbols, steps, _read_work(document, sizes))
 
 
 def _read_sizes(document: Table, name: str) -> Sizes:
@@ -108,6 +113,13 @@ def _read_sizes(document: Table, name: str) -> Sizes:
             with _place(f"sizes.{key}"):
                 sizes[key] = evaluate(value, sizes)
     return sizes
+
+
+def _read_work(document: Table, sizes: Sizes) -> Mapping[str, int]:
+    with _place("work"):
+        table = _table(document, "work")
+        _check_keys(table, required=set(), optional=set(WORK))
+        return {key: _whole(amount, sizes, key) for key, amount in table.items()}
 
 
 def _read_buffer(document: Table, name: str, sizes: Sizes, fill: object) -> Buffer:
@@ -133,13 +145,31 @@ def _read_buffer(document: Table, name: str, sizes: Sizes, fill: object) -> Buff
 
 def _read_step(table: Table, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Step:
     with _place(f"steps[{index}]"):
-        _check_keys(table, required={"kernel", "grid", "block", "arguments"}, optional={"shared"})
+        _check_keys(table, required={"kernel", "grid", "block", "arguments"}, optional={"shared", "cluster", "cooperative"})
         block = _read_dim3(table["block"], sizes, "block", MAX_BLOCK)
         if math.prod(block) > MAX_BLOCK_THREADS:
             raise LaunchError(f"block: {math.prod(block)} threads; a block has at most {MAX_BLOCK_THREADS}")
-        arguments = [_read_argument(argument, i, buffers, sizes) for i, argument in enumerate(table["arguments"])]
         grid = _read_dim3(table["grid"], sizes, "grid", MAX_GRID)
-        return Step(table["kernel"], grid, block, _whole(table.get("shared", 0), sizes, "shared"), tuple(arguments))
+        shared = _whole(table.get("shared", 0), sizes, "shared")
+        arguments, structs = _read_arguments(table["arguments"], buffers, sizes)
+        cluster = _read_dim3(table["cluster"], sizes, "cluster", MAX_CLUSTER) if "cluster" in table else None
+        if cluster and any(blocks % extent for blocks, extent in zip(grid, cluster, strict=True)):
+            raise LaunchError(f"cluster: the grid {grid} is not a multiple of {cluster}")
+        cooperative = table.get("cooperative", False)
+        if not isinstance(cooperative, bool):
+            raise LaunchError(f"cooperative: {cooperative!r} is neither true nor false")
+        return Step(table["kernel"], grid, block, shared, arguments, structs, cluster, cooperative)
+
+
+def _read_arguments(table: Any, buffers: Mapping[str, Buffer], sizes: Sizes) -> tuple[tuple[Argument, ...], tuple[range, ...]]:
+    arguments, structs = list[Argument](), list[range]()
+    for i, argument in enumerate(table):
+        fields = [argument]
+        if isinstance(argument, list) and argument:
+            fields = cast(list[object], argument)
+            structs.append(range(len(arguments), len(arguments) + len(fields)))
+        arguments += [_read_argument(field, i, buffers, sizes) for field in fields]
+    return tuple(arguments), tuple(structs)
 
 
 def _read_argument(argument: object, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Buffer | Scalar:
@@ -155,7 +185,7 @@ def _read_argument(argument: object, index: int, buffers: Mapping[str, Buffer], 
                 scalar.stored()
                 return scalar
             case _:
-                raise LaunchError(f'expected the name of a buffer or a scalar such as {{ i32 = "n" }}, found {argument!r}')
+                raise LaunchError(f'expected the name of a buffer or a scalar such as {{ i32 = "n" }}, or a list of them, not {argument!r}')
 
 
 def _read_dim3(value: object, sizes: Sizes, key: str, limits: Dim3) -> Dim3:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,14 @@ Role = Literal["in", "out", "inout", "scratch"]
 Dim3 = tuple[int, int, int]
 
 POINTER_BYTES = 8
+
+WORK: Mapping[str, str] = {
+    "bytes": "bytes that must move between the chip and its memory: every input read once, every output written once",
+    "f32": "operations in single precision; a fused multiply-add is two",
+    "f64": "operations in double precision",
+    "tensor": "operations of the tensor cores on 16-bit floats",
+}
+"""What a launch file may count as the work of a launch."""
 
 
 @dataclass(frozen=True)
@@ -83,16 +91,37 @@ class Step:
     shared: int
     """Dynamic shared memory in bytes."""
     arguments: tuple[Argument, ...]
+    structs: tuple[range, ...] = ()
+    """Arguments that together are one kernel parameter, a struct passed by value."""
+    cluster: Dim3 | None = None
+    """Blocks of a cluster, where the launch chooses it; a kernel built with a cluster needs none here."""
+    cooperative: bool = False
+    """All blocks run at the same time and may wait for each other."""
 
     def offsets(self) -> tuple[int, ...]:
-        """Byte offset of each argument in the parameter block, and its size at the end: every argument aligned to its own size."""
-        offsets, end = list[int](), 0
-        for argument in self.arguments:
-            size = POINTER_BYTES if isinstance(argument, Buffer) else STORAGE[argument.dtype].itemsize
-            begin = -(-end // size) * size
-            offsets.append(begin)
-            end = begin + size
-        return (*offsets, end)
+        """Byte offset of each argument in the parameter block, and its size at the end: laid out as C does, see `parameters`."""
+        offsets = [offset for _, members in self._layout() for offset in members]
+        return (*offsets, sum(self.parameters()[-1]) if offsets else 0)
+
+    def parameters(self) -> list[tuple[int, int]]:
+        """Byte offset and size of each kernel parameter. Fields are aligned to their own size, a struct to its largest field."""
+        return [place for place, _ in self._layout()]
+
+    def _layout(self) -> Iterator[tuple[tuple[int, int], list[int]]]:
+        sizes = [POINTER_BYTES if isinstance(argument, Buffer) else STORAGE[argument.dtype].itemsize for argument in self.arguments]
+        structs = {struct.start: struct for struct in self.structs}
+        first = end = 0
+        while first < len(sizes):
+            members = structs.get(first, range(first, first + 1))
+            alignment = max(sizes[i] for i in members)
+            begin = end = _align(end, alignment)
+            offsets = list[int]()
+            for i in members:
+                offsets.append(_align(end, sizes[i]))
+                end = offsets[-1] + sizes[i]
+            end = _align(end, alignment)
+            yield (begin, end - begin), offsets
+            first = members.stop
 
     def pack(self, addresses: Mapping[str, int]) -> bytes:
         """The parameter block, with each buffer at its address in `addresses`."""
@@ -105,6 +134,10 @@ class Step:
                 data = argument.stored().tobytes()
             block[offset : offset + len(data)] = data
         return bytes(block)
+
+
+def _align(offset: int, alignment: int) -> int:
+    return -(-offset // alignment) * alignment
 
 
 @dataclass(frozen=True)
@@ -144,6 +177,8 @@ class Launch:
     symbols: tuple[tuple[str, Buffer], ...]
     """Module globals and constants, and the buffer whose initial content they are filled with."""
     steps: tuple[Step, ...]
+    work: Mapping[str, int] = field(default_factory=dict[str, int], hash=False)
+    """The least that the launch has to do, by the keys of WORK."""
 
     @property
     def nbytes(self) -> int:
@@ -164,6 +199,8 @@ class LaunchFile:
     launches: Mapping[str, Launch]
     facts: Facts
     tolerance: Tolerance | None
+    timed: tuple[str, ...] = ()
+    """The launches that a benchmark times, the most telling one first; the others are there for their results."""
 
     def launch(self, name: str) -> Launch:
         """The launch called `name`. Raises LaunchError."""

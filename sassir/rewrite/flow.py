@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block
 
-from sassir.dialect.edges import entered_from_elsewhere, forwarded, predecessors
+from sassir.dialect.edges import entered_from_elsewhere, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.rewrite.build import instruction
@@ -25,22 +25,6 @@ def _reached(start: list[Block]) -> set[Block]:
                 found.add(successor)
                 work.append(successor)
     return found
-
-
-def decide(branch: SassBranch, taken: bool) -> None:
-    """Make a guarded BRA unconditional, or take it out. Blocks that nothing reaches any more stay: see `drop_unreachable`."""
-    assert branch.MNEMONIC == "BRA"
-    assert branch.guard is not None
-    block, passed = branch.parent, forwarded(branch)
-    assert block is not None
-    if taken:
-        properties = {k: v for k, v in branch.properties.items() if k not in ("unless", "constant_guard")}
-        new: Operation = type(branch).create(operands=passed[0], properties=properties, successors=[branch.successors[0]])
-    else:
-        new = NextOp.create(operands=passed[1], successors=[branch.successors[1]])
-    branch.detach()
-    branch.erase()
-    block.add_op(new)
 
 
 def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:

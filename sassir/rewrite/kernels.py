@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from sassir.dialect.operations import KernelOp
-from sassir.passes.virtualise import ALLOCATED
+from sassir.dialect.operations import ALLOCATED, KernelOp
 from sassir.translate.lift import ARCH
 
 

@@ -1,0 +1,1 @@
+"""Order and control codes of allocated code: what ptxas decides last."""

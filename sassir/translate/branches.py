@@ -15,6 +15,7 @@ from sassir.asm.operand import ZERO_REGISTERS, register_file
 from sassir.asm.program import Function
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.template import ADDRESS, PLACE
+from sassir.translate.links import linked_place, marked
 from sassir.translate.shape import shape
 
 JumpTables = Mapping[int, tuple[str, ...]]
@@ -40,9 +41,12 @@ class Branches:
 
     def __init__(self, function: Function, tables: JumpTables) -> None:
         self.function = function
-        self.code = [line.instruction for line in function.lines]
         self.size = function.size
         self.problems: dict[int, str] = {}
+        self.linked: dict[int, str] = {}
+        """What the linker or the driver fills in, by line."""
+        self.code = [line.instruction for line in function.lines]
+        self._mark_links()
         self.shapes = [shape(c.mnemonic, c.modifiers, c.operands) for c in self.code]
         self.places = self._displacements()
         """The offset that each line names, in its text or as a number."""
@@ -55,6 +59,18 @@ class Branches:
         for i, found in enumerate(self.shapes):
             if found.problem is not None:
                 self._problem(i, f"is opaque: {found.problem}")
+
+    def _mark_links(self) -> None:
+        for i, (instruction, origin) in enumerate(self.function.lines):
+            link = self.function.links.get(origin) if origin is not None else None
+            if link is None:
+                continue
+            self.linked[i] = link
+            found = marked(instruction, link)
+            if found is None:
+                self._problem(i, f"is patched by {link}, in a way that is not known")
+            else:
+                self.code[i] = found
 
     def goes_to_place(self, i: int) -> bool:
         """Line `i` is a branch to the place that its text names; elsewhere such a text is a base, or data."""
@@ -98,7 +114,7 @@ class Branches:
             behind = INSTRUCTION_BYTES * (i + 1)
             if c.mnemonic == "CALL" and (writer := self._writer_of(behind, i)) is not None:
                 found.add(behind)
-                if writer not in self.places:
+                if writer not in self.places and writer not in self.linked:
                     self.places[writer] = behind
                     self._reshape(writer, ADDRESS)
         for i, c in enumerate(self.code):
@@ -111,7 +127,7 @@ class Branches:
         overwritten = 0
         for j in range(call - 1, max(call - _SEARCH, 0) - 1, -1):
             found = self.shapes[j]
-            named = self.places.get(j) == address or moved_number(self.code[j]) == address
+            named = address in (self.places.get(j), moved_number(self.code[j]), self._linked_place(j))
             if named and found.write_set & ~overwritten:
                 self.address_registers |= found.write_set
                 return j
@@ -119,6 +135,11 @@ class Branches:
                 return None
             overwritten |= found.write_set
         return None
+
+    def _linked_place(self, i: int) -> int | None:
+        """The place of this function whose address is filled into line `i`."""
+        link = self.linked.get(i)
+        return linked_place(link, self.function.labels) if link is not None else None
 
     def _exit(self, i: int, tables: JumpTables) -> Exit:
         instruction, behind = self.code[i], INSTRUCTION_BYTES * (i + 1)
@@ -137,9 +158,10 @@ class Branches:
                 self._problem(i, "adds to its register a number that is no place of the section")
         elif control == "branch":
             self._problem(i, "goes to a place outside of the section")
-        if may_continue(instruction):
+        elsewhere = control == "call" and not (is_direct(instruction) and i in self.places)
+        if elsewhere or may_continue(instruction):
             targets.append(behind)
-        return Exit(tuple(targets), control == "call" and not (is_direct(instruction) and i in self.places))
+        return Exit(tuple(targets), elsewhere)
 
     def _connect_returns(self) -> None:
         """Let each RET go behind the calls that lead to it. A call that comes back to an unknown place is a problem."""
@@ -183,11 +205,19 @@ class Branches:
         return found
 
     def _check_reconvergence(self) -> None:
-        """BSYNC continues where the BSSY of its barrier says; ptxas puts that right behind the BSYNC."""
-        agreed = {(p, o.registers) for i, p in self.places.items() if self.code[i].mnemonic == "BSSY" for o in self.code[i].operands}
+        """BSYNC continues where the BSSY of its barrier says; ptxas puts that right behind the BSYNC.
+
+        A barrier can have come from another register, by way of a general one: then any BSSY may be its own.
+        """
+        named = [(place, self.code[i].operands) for i, place in self.places.items() if self.code[i].mnemonic == "BSSY"]
+        agreed = {(place, operand.registers) for place, operands in named for operand in operands}
+        places = {place for place, _ in named}
+        moved = {c.operands[0].registers for c in self.code if c.mnemonic == "BMOV"}
         for i, c in enumerate(self.code):
-            if c.mnemonic == "BSYNC" and (INSTRUCTION_BYTES * (i + 1), c.operands[-1].registers) not in agreed:
-                self._problem(i, "waits for a barrier whose BSSY does not name the next instruction")
+            if c.mnemonic == "BSYNC":
+                behind, barrier = INSTRUCTION_BYTES * (i + 1), c.operands[-1].registers
+                if (behind, barrier) not in agreed and not (barrier in moved and behind in places):
+                    self._problem(i, "waits for a barrier whose BSSY does not name the next instruction")
 
 
 def moved_number(instruction: Instruction) -> int | None:

@@ -13,11 +13,18 @@ from sassir.cubin.code import Code, CodeSection, words
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.host import select_cubin
 from sassir.cubin.nvinfo import IndirectBranch, indirect_branches
+from sassir.cubin.resources import counts
 from sassir.dialect.container import ContainerAttr
 from sassir.encoders import table
 from sassir.errors import ContainerError, EncodingError
 from sassir.translate.branches import JumpTables
 from sassir.translate.lift import ARCH, CONTAINER, lift_program
+from sassir.translate.links import read_links, return_labels
+from sassir.translate.resources import resources
+
+
+_PADDING = 0x000FC000_00000000_00000000_00007918.to_bytes(INSTRUCTION_BYTES, "little")
+"""The NOP that fills every code section up to its alignment of 128 bytes: in all 18,668 looked at, sm_75 to sm_121."""
 
 
 def read_module(data: bytes, where: str = "<bytes>", arch: str | None = None) -> ModuleOp:
@@ -43,11 +50,17 @@ def _read(data: bytes, where: str, arch: str | None) -> tuple[Program, Cubin]:
             section.index,
             tuple([Line(decode(word), INSTRUCTION_BYTES * i) for i, word in enumerate(words(section))]),
             _labels(section),
+            links(section),
         )
         for section in cubin.code
         if section.data
     ]
     return Program(cubin.arch, tuple(functions), cubin.data), cubin
+
+
+def links(section: CodeSection) -> dict[int, str]:
+    """What the linker or the driver fills into the code of a section, by offset; see `Function.links`."""
+    return read_links(section, _labels(section))
 
 
 def jump_tables(cubin: Cubin) -> dict[int, JumpTables]:
@@ -65,7 +78,7 @@ def _indirect(section: CodeSection) -> list[IndirectBranch]:
 
 
 def _labels(section: CodeSection) -> dict[str, int]:
-    """Names of the places that something outside of the instructions refers to: device functions, indirect branch targets."""
+    """Names of the places that something outside of the instructions refers to: functions, targets of indirect branches, returns."""
     labels: dict[str, int] = {}
     for function in section.functions:
         if function.offset and function.name and function.offset not in labels.values():
@@ -73,6 +86,9 @@ def _labels(section: CodeSection) -> dict[str, int]:
     for target in sorted({t for branch in _indirect(section) for t in branch.targets}):
         if target not in labels.values():
             labels[f"target_{target:x}"] = target
+    for name, place in return_labels(section).items():
+        if place not in labels.values():
+            labels[name] = place
     return labels
 
 
@@ -93,7 +109,7 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
 
     An instruction that still has its word is written verbatim, unless `from_fields` asks to encode all of them anew.
     Raises ContainerError when there is no container or the code does not fit into it, EncodingError for an instruction
-    that has no word.
+    that has no word. Warns (SassirWarning) of what the new file cannot promise.
     """
     if program.container is None:
         raise ContainerError("there is no cubin to put the code into; give one with --onto FILE")
@@ -108,13 +124,38 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
         if section.index in written:
             raise ContainerError(f"kernel {function.name}: section {section.index} already has code")
         written.add(section.index)
+        _check_links(function, section)
         data = encode(function, program.arch, from_fields)
+        data += _PADDING * (-len(data) % (cubin.elf.sections[section.index].alignment or 1) // INSTRUCTION_BYTES)
         moved = function.moved()
         if data != section.data or any(old != new for old, new in moved.items()):
             old = _labels(section)
             labels = {old[name]: offset for name, offset in function.labels.items() if name in old}
-            changed[section.index] = Code(data, moved, labels)
+            instructions, needs = [line.instruction for line in function.lines], resources(function, counts(cubin, section))
+            changed[section.index] = Code(data, moved, labels, instructions, _is_renamed(function, section, program.arch), needs)
     return cubin.rebuild(changed)
+
+
+def _check_links(function: Function, section: CodeSection) -> None:
+    """A relocation stays with its instruction, so one that was changed must still be made for it."""
+    expected = links(section)
+    for instruction, origin in function.lines:
+        if origin is not None and instruction.word is None and function.links.get(origin) != expected.get(origin):
+            raise ContainerError(
+                f"kernel {function.name}: `{instruction}` stands for the instruction at {origin:#x}; into that the linker fills "
+                f"{expected.get(origin, 'nothing')}, but into this one {function.links.get(origin, 'nothing')}"
+            )
+
+
+def _is_renamed(function: Function, section: CodeSection, arch: str) -> bool:
+    """An instruction that was there before uses other registers now."""
+    decode, old = table(arch).decode, words(section)
+    for instruction, origin in function.lines:
+        if origin is not None and instruction.word is None and INSTRUCTION_BYTES * len(old) > origin:
+            before = decode(old[origin // INSTRUCTION_BYTES])
+            if [o.registers for o in before.operands] != [o.registers for o in instruction.operands]:
+                return True
+    return False
 
 
 def _section(function: Function, sections: Mapping[int, CodeSection]) -> CodeSection:

@@ -19,11 +19,13 @@ from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp, OpaqueOp
 from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
-from sassir.dialect.template import ADDRESS, PLACE, READ, WRITE
+from sassir.dialect.template import ADDRESS, LINKED, PLACE, READ, WRITE
 from sassir.errors import TranslationError
 from sassir.translate.branches import RELATIVE, may_continue
+from sassir.translate.held import may_hold
 from sassir.translate.lift import ARCH, CONTAINER
-from sassir.translate.shape import shape
+from sassir.translate.links import unmarked
+from sassir.translate.shape import shape, with_held
 
 _NO_CONTROL = Control()
 
@@ -122,7 +124,9 @@ class _Layout:
 
     def function(self) -> Function:
         """Every operation as an instruction."""
-        return Function(self.name, self.section, tuple([self._line(op, offset) for op, offset in self.places]), self.exported)
+        lines = tuple([self._line(op, offset) for op, offset in self.places])
+        links = dict([link for op, _ in self.places if (link := _link(op)) is not None])
+        return Function(self.name, self.section, lines, self.exported, links)
 
     def _line(self, op: SassInstruction, offset: int) -> Line:
         place = self._named_place(op, offset)
@@ -139,14 +143,11 @@ class _Layout:
         )
         if isinstance(op, SassBranch) and may_continue(made):
             self._check_order(op, op.successors[-1] if op.successors else None)
-        if origin is None:
-            _check_values(op, made)
-            return Line(made, None)
-        before = origin.data.instruction
-        if before is not None and before[:-1] == made[:-1]:
+        plain = made if op.link is None else made._replace(operands=tuple([unmarked(o) for o in made.operands]))
+        if origin is not None and (before := origin.data.instruction) is not None and before[:-1] == plain[:-1]:
             return Line(before, origin.data.offset)
         _check_values(op, made)
-        return Line(made, origin.data.offset)
+        return Line(plain, origin.data.offset if origin is not None else None)
 
     def _named_place(self, op: SassInstruction, offset: int) -> Operand | None:
         if not op.template.places:
@@ -160,6 +161,18 @@ class _Layout:
             base = offset + INSTRUCTION_BYTES if op.MNEMONIC in RELATIVE else 0
             return Operand.of(f"{to - base:#x}")
         return target(to - offset)
+
+
+def _link(op: SassInstruction) -> tuple[int, str] | None:
+    """Where the instruction was that the linker or the driver fills something into, and what."""
+    marks = any(a.template.startswith(LINKED) for a in op.template.data.arguments)
+    if op.link is None:
+        if marks:
+            raise TranslationError(f"`{written(op)}` does not say what the linker fills in; expected `link \"…\"`")
+        return None
+    if op.origin is None:
+        raise TranslationError(f"`{written(op)}` is a new instruction; the linker fills only into those that were in the file")
+    return op.origin.data.offset, op.link.data
 
 
 def _name_of(op: SassInstruction) -> tuple[str, tuple[str, ...]]:
@@ -179,10 +192,11 @@ def _check_values(op: SassInstruction, made: Instruction) -> None:
     """The template must say what the instruction reads and writes, or the checks on values prove nothing."""
     marks = {a.template for a in op.template.data.arguments}
     expected = shape(made.mnemonic, made.modifiers, made.operands, next((m for m in (PLACE, ADDRESS) if m in marks), ""))
-    template = expected.properties["template"]
+    own, held = op.reads[: len(expected.reads)], op.reads[len(expected.reads) :] if may_hold(made) else ()
+    template = with_held(expected.template, op.template.data.read_files[len(own) :]) if held else expected.template
     if op.template != template or type(op) is not expected.op:
         raise TranslationError(f"`{written(op)}` is an instruction that {expected.op.name} {template} describes")
-    for numbers, values in ((expected.reads, op.reads), (expected.writes, op.results)):
+    for numbers, values in ((expected.reads, own), (expected.writes, op.results)):
         if [REGISTERS[n] for n in numbers] != [v.type for v in values]:
             raise TranslationError(f"`{written(op)}` touches {', '.join([REGISTER_NAMES[n] for n in numbers])}, in this order")
 

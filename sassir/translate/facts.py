@@ -37,9 +37,7 @@ def _step_facts(step: Step, stated: Facts, arch: str) -> KernelFacts:
         elif argument.stored().nbytes % WORD == 0:
             data = argument.stored().tobytes()
             words += [(base + offset + i, int.from_bytes(data[i : i + WORD], "little")) for i in range(0, len(data), WORD)]
-    return KernelFacts(
-        step.block, step.grid, tuple(words), tuple(pointers), stated.noalias, stated.contract, stated.ftz, stated.approx
-    )
+    return KernelFacts(step.block, step.grid, tuple(words), tuple(pointers), stated.noalias, stated.contract, stated.ftz, stated.approx)
 
 
 def _common(a: KernelFacts, b: KernelFacts) -> KernelFacts:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
 from sassir.asm.instruction import INSTRUCTION_BYTES
+from sassir.asm.operand import ZERO_REGISTERS
 from sassir.asm.program import Function
+from sassir.dialect.registers import NUMBER
 from sassir.errors import TranslationError
 from sassir.translate.branches import Branches, JumpTables
-from sassir.translate.shape import Shape
+from sassir.translate.shape import Shape, bits
 
 
 class Flow(NamedTuple):
@@ -29,6 +31,8 @@ class Flow(NamedTuple):
     """Labels made for such places, by offset, where the function has none."""
     shapes: list[Shape]
     """By line."""
+    linked: dict[int, str]
+    """What the linker or the driver fills into a line."""
     problem: str | None
     """Why the function may not be changed; None if everything about it is known."""
 
@@ -57,7 +61,29 @@ def find_flow(function: Function, tables: JumpTables) -> Flow:
         if exit.returns:
             calling.add(n)
     problem = found.problems[min(found.problems)] if found.problems else None
-    return Flow(blocks, successors, calling, named, _private_labels(function, named.values()), found.shapes, problem)
+    return Flow(blocks, successors, calling, named, _private_labels(function, named.values()), found.shapes, found.linked, problem)
+
+
+def reads_and_writes(function: Function, flow: Flow, held: Mapping[int, int]) -> tuple[list[int], list[int]]:
+    """For each block, the registers (as bits) that it reads before it writes them, and those that it writes.
+
+    A guarded instruction also reads what it may leave as it is; `held`: what lines need besides their operands.
+    """
+    reads: list[int] = []
+    writes: list[int] = []
+    for block in flow.blocks:
+        read = written = 0
+        for i in block:
+            found = flow.shapes[i]
+            needed = found.read_set | held.get(i, 0)
+            guard = function.lines[i].instruction.guard
+            if guard is not None:
+                needed |= found.write_set | bits([NUMBER[n] for n in guard.registers if n not in ZERO_REGISTERS])
+            read |= needed & ~written
+            written |= found.write_set
+        reads.append(read)
+        writes.append(written)
+    return reads, writes
 
 
 def _blocks(function: Function, found: Branches, leaders: set[int], entry_is_target: bool) -> list[range]:

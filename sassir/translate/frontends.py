@@ -17,7 +17,7 @@ from sassir.cubin.cubin import Cubin
 from sassir.dialect import SASS
 from sassir.encoders import table
 from sassir.errors import ContainerError, ListingError
-from sassir.translate.cubin import jump_tables, read_module, write_cubin
+from sassir.translate.cubin import jump_tables, links, read_module, write_cubin
 from sassir.translate.emit import emit_program
 from sassir.translate.lift import lift_program
 
@@ -49,8 +49,12 @@ class SassFrontend(Frontend):
             raise ListingError(f"{input_name}: byte {error.start:#x} is no UTF-8 text; expected a listing") from error
         listing = read_listing(text, input_name, self.arch)
         program = assemble(listing, table(listing.arch))
-        tables = jump_tables(Cubin.read(program.container, input_name)) if program.container is not None else {}
-        return lift_program(program, tables)
+        if program.container is None:
+            return lift_program(program)
+        cubin = Cubin.read(program.container, input_name)
+        filled = {section.index: links(section) for section in cubin.code}
+        functions = tuple([f._replace(links=filled.get(f.section, {})) if f.section is not None else f for f in program.functions])
+        return lift_program(program._replace(functions=functions), jump_tables(cubin))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,10 @@ from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp
 from sassir.dialect.registers import NUMBER, REGISTERS
 from sassir.translate.branches import JumpTables
-from sassir.translate.flow import Flow, find_flow
-from sassir.translate.shape import bits, members
+from sassir.translate.callees import Callees
+from sassir.translate.flow import Flow, find_flow, reads_and_writes
+from sassir.translate.held import held_registers
+from sassir.translate.shape import members, with_held
 
 ARCH = "sass.arch"
 CONTAINER = "sass.container"
@@ -40,26 +42,29 @@ def lift_program(program: Program, tables: Mapping[int, JumpTables] | None = Non
     Guarantees that `emit_program` returns an equal program. A function of which something is not known becomes a kernel
     with the attribute `fixed`, which says what; its instructions are all there, but must stay where they are.
     """
-    kernels = [lift_function(f, (tables or {}).get(f.section, {}) if f.section is not None else {}) for f in program.functions]
+    tables = tables or {}
+    callees = Callees(program, tables)
+    kernels = [lift_function(f, tables.get(f.section, {}) if f.section is not None else {}, callees) for f in program.functions]
     attributes: dict[str, Attribute] = {ARCH: StringAttr(program.arch)}
     if program.container is not None:
         attributes[CONTAINER] = ContainerAttr.of(program.container)
     return ModuleOp(kernels, attributes)
 
 
-def lift_function(function: Function, tables: JumpTables) -> KernelOp:
-    """The kernel for one code section; see `lift_program`."""
+def lift_function(function: Function, tables: JumpTables, callees: Callees | None = None) -> KernelOp:
+    """The kernel for one code section; see `lift_program`. `callees`: the functions that it may call."""
     flow = find_flow(function, tables)
-    lifter = _Lifter(function, flow)
+    lifter = _Lifter(function, flow, held_registers(function, flow, callees))
     return KernelOp.of(function.name, function.section, Region(lifter.blocks()), flow.problem)
 
 
 class _Lifter:
     """The state of lifting one function. Registers are numbers (see `REGISTERS`), sets of them integers."""
 
-    def __init__(self, function: Function, flow: Flow) -> None:
+    def __init__(self, function: Function, flow: Flow, held: dict[int, int]) -> None:
         self.lines = function.lines
         self.flow = flow
+        self.held = held
         forwarding = [[] if b in flow.calling else out for b, out in enumerate(flow.successors)]
         self.cfg = Cfg(forwarding, [0, *[s for b in flow.calling for s in flow.successors[b]]])
         self.labels: dict[int, list[LabelOp]] = {}
@@ -68,30 +73,18 @@ class _Lifter:
         for offset, label in flow.private.items():
             self.labels.setdefault(offset // INSTRUCTION_BYTES, []).append(LabelOp.of(label, True))
         self.place_names = {offset: name for name, offset in function.labels.items()} | flow.private
-        self.arguments = self._arguments()
+        reads, writes = reads_and_writes(function, flow, held)
+        self.live = self.cfg.live_in(reads, writes)
+        self.arguments = self._arguments(writes)
 
-    def _arguments(self) -> list[list[int]]:
+    def _arguments(self, writes: list[int]) -> list[list[int]]:
         """The registers that each block takes as arguments."""
-        uses: list[int] = []
-        defines: list[int] = []
-        for block in self.flow.blocks:
-            used = defined = 0
-            for i in block:
-                found = self.flow.shapes[i]
-                reads, writes = found.read_set, found.write_set
-                guard = self.lines[i].instruction.guard
-                if guard is not None:
-                    reads |= writes | bits([NUMBER[n] for n in guard.registers if n not in ZERO_REGISTERS])
-                used |= reads & ~defined
-                defined |= writes
-            uses.append(used)
-            defines.append(defined)
-        self.live = live = self.cfg.live_in(uses, defines)
+        live = self.live
         merged = [live[b] if b in self.cfg.roots else 0 for b in range(len(live))]
         work = list(range(len(live)))
         while work:
             block = work.pop()
-            changed = defines[block] | merged[block]
+            changed = writes[block] | merged[block]
             for other in self.cfg.frontiers[block]:
                 new = changed & live[other] & ~merged[other]
                 if new:
@@ -121,7 +114,7 @@ class _Lifter:
         ops: list[Operation] = list(self.labels.get(block.start, ()))
         for i in block:
             found = self.flow.shapes[i]
-            properties, operands = self._properties(i), [holder[n] for n in found.reads]
+            properties, operands = self._properties(i), [holder[n] for n in (*found.reads, *members(self.held.get(i, 0)))]
             guard = lines[i].instruction.guard
             if guard is not None:
                 operands += [holder[NUMBER[n]] for n in guard.registers if n not in ZERO_REGISTERS]
@@ -146,6 +139,10 @@ class _Lifter:
     def _properties(self, i: int) -> dict[str, Attribute]:
         instruction, origin = self.lines[i]
         properties = dict(self.flow.shapes[i].properties)
+        if i in self.held:
+            properties["template"] = with_held(self.flow.shapes[i].template, tuple([REGISTERS[n].FILE for n in members(self.held[i])]))
+        if i in self.flow.linked:
+            properties["link"] = StringAttr(self.flow.linked[i])
         if i in self.flow.named:
             properties["place"] = StringAttr(self.place_names[self.flow.named[i]])
         if instruction.control != _NO_CONTROL:

@@ -39,6 +39,13 @@ class Shape(NamedTuple):
     problem: str | None
     """Why its registers stay text; None if they became values."""
 
+    @property
+    def template(self) -> TemplateAttr:
+        """The template among the properties."""
+        template = self.properties["template"]
+        assert isinstance(template, TemplateAttr)
+        return template
+
 
 @cache
 def shape(mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...], mark: str = PLACE) -> Shape:
@@ -61,6 +68,13 @@ def shape(mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ..
     types = tuple([REGISTERS[n] for n in writes])
     properties = _properties(text, modifiers)
     return Shape(op, properties, tuple(reads), tuple(writes), types, bits(reads), bits(writes), _displacement(operands), None)
+
+
+@cache
+def with_held(template: TemplateAttr, files: tuple[str, ...]) -> TemplateAttr:
+    """The template with one more hidden hole for each of some registers, of these files, that the instruction reads."""
+    holes = " ".join([READ + file for file in files])
+    return TemplateAttr.of(f"{template.text} {holes}" if "; " in template.text else f"{template.text}; {holes}")
 
 
 def _opaque(mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...], mark: str) -> Shape:

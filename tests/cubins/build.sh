@@ -14,12 +14,17 @@ for sm in 75 80 90 90a 100 120; do
 done
 for sm in 75 90 120; do
     nvcc -cubin -arch=sm_$sm -o jump.sm_$sm.cubin jump.cu
-    # By way of PTX, to take the name of this folder out of the line table.
-    nvcc -ptx -lineinfo -arch=compute_$sm -o "$scratch/print.ptx" print.cu
-    sed "s|$PWD/||" "$scratch/print.ptx" >"$scratch/print.clean.ptx"
-    ptxas -lineinfo -arch=sm_$sm -o print.sm_$sm.cubin "$scratch/print.clean.ptx"
+    for name in print inlined; do
+        # By way of PTX, to take the name of this folder out of the line table.
+        nvcc -ptx -lineinfo -arch=compute_$sm -o "$scratch/$name.ptx" $name.cu
+        sed "s|$PWD/*||" "$scratch/$name.ptx" >"$scratch/$name.clean.ptx"
+        ptxas -lineinfo -arch=sm_$sm -o $name.sm_$sm.cubin "$scratch/$name.clean.ptx"
+    done
     nvcc -cubin -dc -arch=sm_$sm -o hop.sm_$sm.cubin hop.cu # relocatable
 done
+# Full debug information of PTX alone, without that of CUDA, which would name this folder.
+nvcc -ptx -arch=compute_90 -o "$scratch/debug.ptx" axpy.cu
+ptxas -g -arch=sm_90 -o debug.sm_90.cubin "$scratch/debug.ptx"
 
 # Older toolkits: PTX of the newer compiler, with a version that they accept. 7.8 is enough for calls.cu.
 nvcc -ptx -arch=compute_75 -o "$scratch/new.ptx" calls.cu

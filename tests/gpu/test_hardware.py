@@ -73,7 +73,7 @@ def test_it_works(worker: Worker, cubin: bytes, tmp_path: Path, shared: int) -> 
         ("misaligned", 0, "misaligned address"),
         ("endless", 0, "no result after 10 s"),
         ("past_the_end", 0, "wrote past the end of the buffer y"),
-        ("works", 1 << 20, "launching works: cuFuncSetAttribute failed"),
+        ("works", 1 << 20, "launching works: too much shared memory"),
         ("absent", 0, "launching absent: cuModuleGetFunction failed"),
     ],
 )
@@ -86,5 +86,5 @@ def test_failure(worker: Worker, cubin: bytes, tmp_path: Path, kernel: str, shar
 
 def test_a_cubin_of_another_architecture_does_not_load(worker: Worker, tmp_path: Path) -> None:
     other = "sm_80" if worker.describe_device().arch != "sm_80" else "sm_90"
-    with pytest.raises(LaunchError, match=r"loading the cubin: .*no kernel image is available"):
+    with pytest.raises(LaunchError, match=rf"loading the cubin: it is for {other}, which this device"):
         worker.run(build(tmp_path, other), launch(tmp_path, "works"))

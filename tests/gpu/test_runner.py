@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 
 from sassir.errors import LaunchError
-from sassir.gpu import runner
+from sassir.gpu import DeviceInfo, runner
+from sassir.gpu.device import load_driver
+from sassir.gpu.driver import DriverError, FunctionAttribute
 from sassir.launch import Launch, read_launch_file
 from sassir.launch.data import Array
+from sassir.launch.records import Dim3
 
 LAUNCH = """
 [launches]
@@ -39,6 +43,8 @@ kernel = "double"
 grid = 3
 block = 8
 shared = "100 * 1024"
+cluster = 3
+cooperative = true
 arguments = [{ u32 = "2 * n" }, "t", "y"]
 """
 
@@ -46,36 +52,68 @@ arguments = [{ u32 = "2 * n" }, "t", "y"]
 Kernel = Callable[[bytearray, bytes], None]
 
 BASE = 256
+LIMIT = 232448
+"""Shared memory of a block, of an H200."""
 
 
 class Error(Exception):
     """The error of the driver."""
 
 
-class Function:
-    def __init__(self, driver: FakeDriver, name: str) -> None:
-        self.driver, self.name = driver, name
+class FakeModule:
+    """A stand-in for `driver.Module`: kernels are Python functions of the device's memory."""
 
-    def set_attribute(self, attribute: str, value: int) -> None:
-        self.driver.log.append((attribute, value))
+    def __init__(self, device: FakeDriver, cubin: bytes) -> None:
+        if cubin != b"cubin":
+            raise DriverError("cuModuleLoadData failed: device kernel image is invalid", 200)
+        self.device = device
 
-    def prepare(self, formats: list[str]) -> Function:
-        self.format = formats
-        return self
+    def kernel(self, name: str) -> FakeKernel:
+        if name not in self.device.kernels:
+            raise DriverError("cuModuleGetFunction failed: named symbol not found", 500)
+        return FakeKernel(self.device, name)
 
-    def prepared_call(self, grid: tuple[int, ...], block: tuple[int, ...], parameters: bytes, shared_size: int) -> None:
-        assert self.format == [f"{len(parameters)}s"]
-        self.driver.log.append((self.name, grid, block, shared_size))
-        self.driver.kernels[self.name](self.driver.memory, parameters)
+    def symbol(self, name: str) -> tuple[int, int]:
+        return self.device.symbols[name]
+
+    def unload(self) -> None:
+        self.device.log.append("unload")
+
+
+class FakeKernel:
+    def __init__(self, device: FakeDriver, name: str) -> None:
+        self.device, self.name = device, name
+
+    def attribute(self, which: FunctionAttribute) -> int:
+        return 1024
+
+    def set_attribute(self, which: FunctionAttribute, value: int) -> None:
+        if value > LIMIT:
+            raise DriverError("cuFuncSetAttribute failed: invalid argument", 1)
+        self.device.log.append((which.name, value))
+
+    def prepare(self, grid: Dim3, block: Dim3, parameters: bytes, *more: object) -> Callable[[], None]:
+        def launch() -> None:
+            self.device.log.append((self.name, grid, block, *more))
+            self.device.kernels[self.name](self.device.memory, parameters)
+
+        return launch
 
 
 class FakeDriver:
-    """A stand-in for `pycuda.driver`: device memory as one bytearray, and kernels as Python functions of it."""
+    """A stand-in for `pycuda.driver`: device memory as one bytearray."""
 
     Error = Error
 
-    class function_attribute:
-        MAX_DYNAMIC_SHARED_SIZE_BYTES = "max dynamic shared"
+    class device_attribute:
+        MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = "limit"
+
+    class Device:
+        def __init__(self, number: int) -> None:
+            assert number == 0
+
+        def get_attribute(self, attribute: str) -> int:
+            return LIMIT
 
     class Context:
         @staticmethod
@@ -86,19 +124,6 @@ class FakeDriver:
         self.kernels, self.log = kernels, list[Any]()
         self.memory = bytearray(BASE)
         self.symbols = {name: (self.mem_alloc(size), size) for name, size in symbols.items()}
-
-    def module_from_buffer(self, cubin: bytes) -> FakeDriver:
-        if cubin != b"cubin":
-            raise Error("cuModuleLoadDataEx failed: device kernel image is invalid")
-        return self
-
-    def get_function(self, name: str) -> Function:
-        if name not in self.kernels:
-            raise Error("cuModuleGetFunction failed: named symbol not found")
-        return Function(self, name)
-
-    def get_global(self, name: str) -> tuple[int, int]:
-        return self.symbols[name]
 
     def mem_alloc(self, size: int) -> int:
         self.memory.extend(bytes(-len(self.memory) % BASE))
@@ -136,6 +161,7 @@ def launch(tmp_path: Path, text: str = LAUNCH) -> Launch:
 def fake(monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     driver = FakeDriver({"double": double}, {"TABLE": 48})
     monkeypatch.setattr(runner, "load_driver", lambda: driver)
+    monkeypatch.setattr(runner, "Module", partial(FakeModule, driver))
     return driver
 
 
@@ -143,7 +169,8 @@ def test_steps_run_in_order_on_the_same_buffers(fake: FakeDriver, tmp_path: Path
     outputs = runner.run(b"cubin", launch(tmp_path))
     assert [*outputs] == ["y"]
     assert np.array_equal(outputs["y"], 4 * np.arange(10, 22, dtype=np.uint32).reshape(6, 2))
-    assert fake.log == [("double", (3, 1, 1), (4, 2, 1), 0), ("max dynamic shared", 102400), ("double", (3, 1, 1), (8, 1, 1), 102400)]
+    first, second = ("double", (3, 1, 1), (4, 2, 1), 0, None, False), ("double", (3, 1, 1), (8, 1, 1), 102400, (3, 1, 1), True)
+    assert fake.log == [("MAX_DYNAMIC_SHARED_BYTES", 102400), first, second, "unload"]
 
 
 def test_symbols_are_filled(fake: FakeDriver, tmp_path: Path) -> None:
@@ -164,12 +191,29 @@ def test_errors_of_the_driver_say_what_was_being_done(fake: FakeDriver, tmp_path
     with pytest.raises(LaunchError, match=r"launch 'small': launching triple: .*named symbol not found"):
         runner.run(b"cubin", launch(tmp_path, LAUNCH.replace('"double"', '"triple"', 1)))
     fake.symbols["TABLE"] = (0, 64)
-    with pytest.raises(LaunchError, match="the symbol TABLE holds 64 bytes, its buffer 48"):
+    with pytest.raises(LaunchError, match="filling the symbol TABLE: the symbol holds 64 bytes, its buffer 48"):
         runner.run(b"cubin", launch(tmp_path))
+
+
+def test_too_much_shared_memory_is_explained(fake: FakeDriver, tmp_path: Path) -> None:
+    need = r"too much shared memory: 1024 bytes static and 307200 dynamic, but a block has at most 232448"
+    with pytest.raises(LaunchError, match=need):
+        runner.run(b"cubin", launch(tmp_path, LAUNCH.replace('"100 * 1024"', '"300 * 1024"')))
+
+
+def test_another_architecture_is_named(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(cubin: bytes) -> None:
+        raise DriverError("cuModuleLoadData failed: no kernel image is available", 209)
+
+    monkeypatch.setattr(runner, "Module", refuse)
+    monkeypatch.setattr(runner, "describe_device", lambda: DeviceInfo("GPU", "sm_90", "13.0", None, "1"))
+    cubin = Path(__file__).parents[1] / "cubins" / "axpy.sm_80.cubin"
+    with pytest.raises(LaunchError, match=r"loading the cubin: it is for sm_80, which this device \(sm_90\) does not run"):
+        runner.run(cubin.read_bytes(), launch(tmp_path))
 
 
 def test_without_pycuda_the_remedy_is_named() -> None:
     if find_spec("pycuda"):
         pytest.skip("PyCUDA is installed")
     with pytest.raises(LaunchError, match=r"pip install sassir\[gpu\]"):
-        runner.load_driver()
+        load_driver()

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sassir.cubin.cubin import Cubin
-from sassir.cubin.summary import summarise
 from sassir.launch import Scalar, read_launch_file
 
 BENCH = Path(__file__).parents[2] / "bench"
 KERNELS = sorted((BENCH / "kernels").glob("*.cu"))
 PAIRS = [(path, BENCH / "launch" / f"{path.stem}.toml") for path in KERNELS]
 PAIRS.append((BENCH / "edits" / "edited.cu", BENCH / "edits" / "edited.toml"))
-SMALL = 1 << 20
 
 SIGNATURE = re.compile(r'(?:KERNEL|extern "C" __global__ void(?: __launch_bounds__\([^)]*\))?)\s+(\w+)\(([^)]*)\)')
 TYPES = {
@@ -46,7 +43,8 @@ def signatures(source: Path) -> dict[str, list[str]]:
 def test_every_kernel_has_a_launch_file() -> None:
     assert len(KERNELS) == 30
     assert all(file.exists() for _, file in PAIRS)
-    assert {p.stem for p in (BENCH / "launch").glob("*.toml")} == {p.stem for p in KERNELS}
+    others = {p.stem for p in (BENCH / "launch").glob("*.toml")} - {p.stem for p in KERNELS}
+    assert {name.partition("_")[0] for name in others} == {"triton", "cupy"}
 
 
 @pytest.mark.parametrize(("source", "file"), PAIRS, ids=lambda path: path.stem)
@@ -61,18 +59,6 @@ def test_arguments_fit_the_signature(source: Path, file: Path) -> None:
                 assert argument.dtype == TYPES[parameter.rstrip("* ")]
 
 
-@pytest.mark.parametrize(("source", "file"), PAIRS, ids=lambda path: path.stem)
-def test_there_is_a_full_launch_and_small_ones_that_are_quick_to_emulate(source: Path, file: Path) -> None:
-    found = read_launch_file(file).launches
-    assert "full" in found
-    assert len(found) >= 2
-    assert found["full"].nbytes > 10 * min(launch.nbytes for launch in found.values())
-    for name, launch in found.items():
-        assert launch.outputs
-        if name != "full":
-            assert launch.nbytes < SMALL
-            for buffer in launch.buffers:
-                assert buffer.initial().shape == buffer.shape
 
 
 @pytest.mark.parametrize("kernel", ["silu_mul_bf16", "gelu_bias_f16", "fuse2", "black_scholes", "poly_strict", "dbl_literal"])
@@ -80,17 +66,3 @@ def test_one_thread_an_element_covers_the_result(kernel: str) -> None:
     for launch in read_launch_file(BENCH / "launch" / f"{kernel}.toml").launches.values():
         step = launch.steps[-1]
         assert math.prod(step.grid) * math.prod(step.block) >= max(buffer.length for buffer in launch.outputs)
-
-
-CUBINS = [(BENCH.parent / "tests" / "cubins" / f"{kernel}.sm_90.cubin", kernel) for kernel in ("aes_tconst", "cupy_ew3d", "fuse2")]
-
-
-@pytest.mark.parametrize(("path", "kernel"), CUBINS, ids=[kernel for _, kernel in CUBINS])
-def test_packed_arguments_lie_where_the_cubin_says(path: Path, kernel: str) -> None:
-    parameters = {k.name: k.parameters for k in summarise(Cubin.read(path.read_bytes())).kernels}
-    for launch in read_launch_file(BENCH / "launch" / f"{kernel}.toml").launches.values():
-        for step in launch.steps:
-            *offsets, size = step.offsets()
-            found = parameters[step.kernel]
-            assert [p.offset for p in found] == offsets
-            assert found[-1].offset + found[-1].size == size

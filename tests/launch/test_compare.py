@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sassir.launch import Launch, Tolerance, compare
+from sassir.launch import Error, Launch, Tolerance, compare, measure_error
 from sassir.launch.data import Array
 from sassir.launch.records import Buffer
 
@@ -65,3 +65,18 @@ def test_empty_results_agree() -> None:
     assert compare(launch("f32", (0,)), {"y": floats()}, {"y": floats()}) is None
 
 
+def test_the_distance_of_two_results() -> None:
+    left, right = {"y": floats(1, -2, 0, np.nan)}, {"y": floats(1, -1.9999999, 0.5, np.nan)}
+    found = measure_error(launch("f32", (4,)), left, right)
+    assert found.absolute == 0.5
+    assert found.relative == np.inf  # of zero
+    assert found.rmse == pytest.approx(0.25)
+    assert found.ulp == 0x3F000000
+    assert measure_error(launch("f32", (4,)), left, left) == Error(0, 0, 0, 0)
+
+
+def test_the_distance_across_zero_and_to_what_is_no_number() -> None:
+    least = 1e-45
+    assert measure_error(launch("f32", (1,)), {"y": floats(least)}, {"y": floats(-least)}).ulp == 2
+    assert measure_error(launch("f32", (1,)), {"y": floats(1)}, {"y": floats(np.nan)}).absolute == np.inf
+    assert measure_error(launch("i32", (1,)), {"y": np.array([1], np.int32)}, {"y": np.array([9], np.int32)}) == Error(0, 0, 0, 0)

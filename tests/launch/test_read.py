@@ -12,10 +12,11 @@ from sassir.launch import LaunchFile, Scalar, read_launch_file
 
 EXAMPLE = """
 seed = 7
+timed = ["full"]
 
 [launches]
 full = { n = 1000, blocks = 4 }
-one = { n = 1, blocks = 1 }
+one = { n = 1, blocks = 2 }
 
 [sizes]
 padded = "256 * blocks"
@@ -39,10 +40,15 @@ arguments = [{ i32 = "n" }, "x", { u8 = 3 }, "y", { f64 = "n / 4" }]
 kernel = "second"
 grid = ["blocks", 2]
 block = 64
+cluster = [2, 2]
+cooperative = true
 arguments = ["y"]
 
 [fill.one]
 x = "edges"
+
+[work]
+bytes = "8 * n"
 
 [facts]
 noalias = true
@@ -101,6 +107,26 @@ def test_parameter_block_is_naturally_aligned(tmp_path: Path) -> None:
     assert block.hex(" ", 8) == "e803000000000000 001000000" "07f0000 0300000000000000 002000000" "07f0000 0000000000406f40"
 
 
+def test_a_struct_is_one_parameter_aligned_to_its_largest_field(tmp_path: Path) -> None:
+    arguments = 'arguments = [{ u8 = 1 }, [{ i32 = 2 }, "x", { u16 = 3 }], { i32 = 4 }, [{ u8 = 5 }, { u8 = 6 }], "y"]'
+    text = EXAMPLE.replace('arguments = [{ i32 = "n" }, "x", { u8 = 3 }, "y", { f64 = "n / 4" }]', arguments)
+    step = read(tmp_path, text).launch("full").steps[0]
+    assert step.parameters() == [(0, 1), (8, 24), (32, 4), (36, 2), (40, 8)]
+    assert step.offsets() == (0, 8, 16, 24, 32, 36, 37, 40, 48)
+    assert step.structs == (range(1, 4), range(5, 7))
+    assert step.pack({"x": 1 << 40, "y": 0})[8:26].hex() == "02000000" + "0" * 8 + "0000000000010000" + "0300"
+
+
+def test_clusters_cooperation_work_and_what_is_timed(tmp_path: Path) -> None:
+    file = read(tmp_path, EXAMPLE)
+    first, second = file.launch("full").steps
+    assert (first.cluster, first.cooperative) == (None, False)
+    assert (second.cluster, second.cooperative) == ((2, 2, 1), True)
+    assert file.launch("full").work == {"bytes": 8000}
+    assert file.timed == ("full",)
+    assert read(tmp_path, EXAMPLE.replace('timed = ["full"]', "")).timed == ("full", "one")
+
+
 WRONG = [
     ("[launches]", "[lunches]", "the key 'launches' is missing"),
     ("seed = 7", "sede = 7", "unknown key 'sede'; known: buffers"),
@@ -122,6 +148,10 @@ WRONG = [
     ('grid = ["blocks", 2]', 'grid = ["blocks", 70000]', "steps[1]: grid: [4, 70000] is not up to three counts"),
     ("[fill.one]", "[fill.two]", "fill.two: there is no launch 'two'; there are full, one"),
     ('x = "edges"', 'z = "edges"', "launches.one: fill.one names the unknown buffer 'z'"),
+    ("cluster = [2, 2]", "cluster = 3", "steps[1]: cluster: the grid (4, 2, 1) is not a multiple of (3, 1, 1)"),
+    ("cooperative = true", "cooperative = 1", "steps[1]: cooperative: 1 is neither true nor false"),
+    ('timed = ["full"]', 'timed = ["large"]', "timed: ['large'] is not a list of launches; there are full, one"),
+    ('bytes = "8 * n"', 'flops = "8 * n"', "work: unknown key 'flops'; known: bytes, f32, f64, tensor"),
     ("align = 16", "aligned = 16", "facts: unknown key 'aligned'; known: align, approx"),
     ("align = 16", "align = true", "facts: align: True is not of the kind of its default, 1"),
     ("relative = 1e-3", 'relative = "small"', "tolerance: relative: 'small' is not of the kind"),

@@ -1,0 +1,1 @@
+"""Registers for the values of a kernel: spilling, choosing, and the copies that both ask for."""

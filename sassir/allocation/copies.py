@@ -1,0 +1,82 @@
+"""Copies between registers of one file, as instructions that every architecture has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from xdsl.ir import Operation, SSAValue
+
+from sassir.allocation.registers import file_of
+from sassir.dialect import internals
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import REGISTERS
+from sassir.rewrite.build import instruction
+
+COPY = {
+    "R": "MOV =R, $R",
+    "UR": "UMOV =UR, $UR",
+    "P": "PLOP3.LUT =P, PT, $P, PT, PT, 0x80, 0x0",
+    "UP": "UPLOP3.LUT =UP, UPT, $UP, UPT, UPT, 0x80, 0x0",
+}
+"""A whole register of a file to another one: 0x80 is the truth table of `a and b and c`."""
+EXCLUSIVE_OR = {
+    "R": "LOP3.LUT =R, $R, $R, RZ, 0x3c, !PT",
+    "UR": "ULOP3.LUT =UR, $UR, $UR, URZ, 0x3c, !UPT",
+    "P": "PLOP3.LUT =P, PT, $P, $P, PT, 0x28, 0x0",
+    "UP": "UPLOP3.LUT =UP, UPT, $UP, $UP, UPT, 0x28, 0x0",
+}
+"""0x3c is the truth table of `a xor b`, 0x28 that of `(a xor b) and c`. Three of them exchange two registers without a third."""
+
+
+def copy(value: SSAValue, register: int) -> SassInstruction:
+    """An instruction that copies `value` to `register`."""
+    return _into(register, COPY, value)
+
+
+def _into(register: int, table: dict[str, str], *values: SSAValue) -> SassInstruction:
+    made = instruction(table[file_of(values[0]).FILE], values)
+    internals.retype(made.results[0], REGISTERS[register])
+    hint = values[0].name_hint
+    if hint is not None:
+        internals.name(made.results[0], hint)
+    return made
+
+
+def parallel_copy(moves: Sequence[tuple[SSAValue, int, int]]) -> tuple[list[Operation], dict[int, SSAValue]]:
+    """Instructions that copy each value from its first register to its second one as if at once; and the copies, by target.
+
+    A target that nothing still has to leave is written first. When only cycles are left, two registers are exchanged.
+    """
+    ops: list[Operation] = []
+    content = {source: value for value, source, _ in moves}
+    pending = {target: source for _, source, target in moves}
+    readers = Counter(pending.values())
+    copies: dict[int, SSAValue] = {}
+    ready = [target for target, source in pending.items() if not readers[target] or source == target]
+    while pending:
+        if not ready:
+            target, source = next(iter(pending.items()))
+            both = _into(source, EXCLUSIVE_OR, content[source], content[target])
+            copied = _into(target, EXCLUSIVE_OR, both.results[0], content[target])
+            displaced = _into(source, EXCLUSIVE_OR, both.results[0], copied.results[0])
+            ops += [both, copied, displaced]
+            content[source] = displaced.results[0]
+            del pending[target]
+            copies[target] = copied.results[0]
+            reader = next(t for t, s in pending.items() if s == target)
+            if reader == source:
+                del pending[source]
+                copies[source] = displaced.results[0]
+            else:
+                pending[reader] = source
+            continue
+        target = ready.pop()
+        source = pending.pop(target)
+        made = copy(content[source], target)
+        ops.append(made)
+        copies[target] = made.results[0]
+        readers[source] -= 1
+        if not readers[source] and source in pending:
+            ready.append(source)
+    return ops, copies

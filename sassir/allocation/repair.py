@@ -1,0 +1,200 @@
+"""Rearrange the live values before an operation, so that its groups lie in a row and its results have room.
+
+Colombet, Boissinot, Brisk, Hack and Rastello, Graph-Coloring and Treescan Register Allocation Using Repairing (2011): values
+are moved where a constraint asks for it, instead of being kept apart beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from sassir import isa
+from sassir.allocation.demands import Demands, Group, Results
+from sassir.allocation.plan import Plan
+from sassir.allocation.registers import file_bits, file_of, fixed, is_aligned, lowest, span, starts
+from sassir.allocation.state import State
+
+
+class Move(NamedTuple):
+    """One copy of a parallel copy: all sources are read before any target is written."""
+
+    value: SSAValue
+    source: int
+    target: int
+    operands: tuple[int, ...]
+    """The operands that read the copy while the value also stays where it is; empty if the value itself moves."""
+
+
+class NoRoomError(Exception):
+    """The values do not fit, in whatever order they are."""
+
+
+class Repair:
+    """The rearrangement before one operation. It changes the state as it decides; `moves` tells the difference."""
+
+    def __init__(self, state: State, operands: Sequence[SSAValue], demands: Demands, dying: Sequence[SSAValue]) -> None:
+        self.state = state
+        self.operands = operands
+        self.demands = demands
+        self.dying = dying
+        self._before = dict(state.place)
+        self._copies: dict[int, Move] = {}
+        """By target: a value that also stays where it is."""
+        self._settled = 0
+        """Registers that are as they must be."""
+        self._claimed: set[SSAValue] = set()
+        """Values that a group has, so that no other group can have them somewhere else."""
+
+    def run(self, results: Sequence[SSAValue], plan: Plan) -> list[int]:
+        """Arrange everything. Returns the first register of each group of results. Raises NoRoomError."""
+        firsts = self._arrange_groups(plan)
+        tied = [None if r.group is None else firsts[r.group] for r in self.demands.results]
+        taken = 0
+        for group, first in zip(self.demands.results, tied, strict=True):
+            taken |= span(first, group.width) if first is not None else 0
+        chosen: list[int] = []
+        for group, first in zip(self.demands.results, tied, strict=True):
+            chosen.append(self._make_room(group, results, taken, plan) if first is None else first)
+            taken |= span(chosen[-1], group.width)
+        return chosen
+
+    def moves(self) -> list[Move]:
+        """The parallel copy that leads to the new state."""
+        now = self.state.place
+        moved = [Move(v, n, now[v], ()) for v, n in self._before.items() if now[v] != n]
+        return moved + list(self._copies.values())
+
+    def _arrange_groups(self, plan: Plan) -> dict[int, int]:
+        """Put every group of operands in a row. Returns the first register of each, by its index."""
+        found: dict[int, int] = {}
+        for value, register in self.state.place.items():
+            if fixed(value) is not None:
+                self._settled |= 1 << register
+        for i, group in enumerate(self.demands.groups):
+            values = self._values(group)
+            first = self.state.place[values[0]]
+            if is_met(values, first, self.state.place) and not any([self._must_copy(v, group) for v in values]):
+                found[i] = first
+                self._settled |= span(first, group.width)
+                self._claimed.update(values)
+        for i, group in enumerate(self.demands.groups):
+            if i not in found:
+                found[i] = self._arrange(group, plan)
+        return found
+
+    def _values(self, group: Group) -> Sequence[SSAValue]:
+        return self.operands[group.first : group.first + group.width]
+
+    def _must_copy(self, value: SSAValue, group: Group) -> bool:
+        """The value has to stay where it is as well."""
+        if group.result is not None and value not in self.dying:
+            return True
+        return value in self._claimed or fixed(value) is not None
+
+    def _arrange(self, group: Group, plan: Plan) -> int:
+        first = self._cheapest(group, next(iter(plan.wishes(self._values(group)[0])), None))
+        self._settled |= span(first, group.width)
+        for i, value in enumerate(self._values(group)):
+            target = first + i
+            if self._must_copy(value, group):
+                self._vacate(target)
+                index = group.first + i
+                operands = (index,) if group.kept is None else (index, group.kept + i)
+                self._copies[target] = Move(value, self._before[value], target, operands)
+                self.state.free &= ~(1 << target)
+                continue
+            if self.state.place[value] != target:
+                self._exchange(value, target)
+            self._claimed.add(value)
+        return first
+
+    def _cheapest(self, group: Group, wish: int | None) -> int:
+        """Where the group costs the fewest copies."""
+        values, holder = self._values(group), self.state.holder
+        must_copy = [self._must_copy(value, group) for value in values]
+        allowed = self.state.allowed & ~self._settled & ~self._copied()
+        best: tuple[int, bool, int] | None = None
+        for first in _members(starts(allowed, file_of(values[0]), group.width, isa.alignment(group.width))):
+            cost = 0
+            for i, value in enumerate(values):
+                occupant = holder.get(first + i)
+                if occupant is not value or must_copy[i]:
+                    cost += 1 + (occupant is not None and (occupant is value or occupant not in values))
+            key = (cost, first != wish, first)
+            if best is None or key < best:
+                best = key
+        if best is None:
+            raise NoRoomError
+        return best[2]
+
+    def _make_room(self, group: Results, results: Sequence[SSAValue], taken: int, plan: Plan) -> int:
+        """Free registers for results, moving what lives on. `taken`: the registers of other results."""
+        value, state = results[group.first], self.state
+        wish, only = next(iter(plan.wishes(value)), None), fixed(value)
+        dying = 0
+        for other in self.dying:
+            dying |= 1 << state.place[other]
+        hard = taken | self._settled & ~dying | self._copied()
+        if only is not None:
+            candidates = 1 << only & ~hard
+        else:
+            candidates = starts(state.allowed & ~hard, file_of(value), group.width, isa.alignment(group.width))
+        if not candidates:
+            raise NoRoomError
+        in_use = ~state.free & ~dying
+        first = min(_members(candidates), key=lambda n: ((span(n, group.width) & in_use).bit_count(), n != wish, n))
+        room = span(first, group.width)
+        for register in range(first, first + group.width):
+            occupant = state.holder.get(register)
+            if occupant is not None and occupant not in self.dying:
+                self._vacate(register, room | taken, exchange=True)
+        return first
+
+    def _copied(self) -> int:
+        copied = 0
+        for target in self._copies:
+            copied |= 1 << target
+        return copied
+
+    def _exchange(self, value: SSAValue, target: int) -> None:
+        """Bring a value to a register; what was there takes its place."""
+        state = self.state
+        source, occupant = state.place[value], state.holder.get(target)
+        state.drop(value)
+        if occupant is not None:
+            state.drop(occupant)
+            state.put(occupant, source)
+        state.put(value, target)
+
+    def _vacate(self, register: int, room: int = 0, exchange: bool = False) -> None:
+        """Move what is in `register` to a free one outside of `room`; with `exchange`, also to that of a value that dies."""
+        state = self.state
+        value = state.holder.get(register)
+        if value is None:
+            return
+        file = file_of(value)
+        free = state.free & ~self._settled & ~room & ~(1 << register) & file_bits(file, file.COUNT)
+        if free:
+            self._exchange(value, lowest(free))
+            return
+        for other in self.dying if exchange else ():
+            place = state.place[other]
+            if file_of(other) is file and other not in self._claimed and not (room | self._settled) >> place & 1:
+                self._exchange(value, place)
+                return
+        raise NoRoomError
+
+
+def is_met(values: Sequence[SSAValue], first: int, place: dict[SSAValue, int]) -> bool:
+    """Whether the values are in a row from register `first` on, which is aligned."""
+    return is_aligned(first, len(values)) and all([place[v] == first + i for i, v in enumerate(values)])
+
+
+def _members(registers: int) -> Iterator[int]:
+    """The registers of a set, ascending."""
+    while registers:
+        yield lowest(registers)
+        registers &= registers - 1

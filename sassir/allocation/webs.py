@@ -1,0 +1,86 @@
+"""Webs: values that want registers at fixed distances from each other.
+
+A value wants the register of the values that it is passed to and of the result that replaces it; the values of a group want
+registers in a row. Values join where their live ranges allow it, so that a web needs a copy only where it ends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Block, SSAValue
+
+from sassir import isa
+from sassir.allocation.ranges import Ranges
+from sassir.allocation.registers import file_of
+from sassir.analysis.ssa import groups, tied
+from sassir.dialect.instruction import SassInstruction
+
+
+class Web:
+    """Some values, each with its distance from register 0 of the web."""
+
+    def __init__(self, value: SSAValue, ranges: Ranges) -> None:
+        self.file = file_of(value)
+        self.distance = {value: 0}
+        self.ranges = {0: ranges}
+        """When the register at each distance is needed."""
+        self.alignment = 1
+        self.phase = 0
+        """The register at distance `phase` is to be a multiple of `alignment`, counted in its file."""
+        self.origin: int | None = None
+        """The register at distance 0, once it is chosen."""
+        self.votes: Counter[int] = Counter()
+        """What that was for the original registers of the members."""
+
+    @property
+    def is_single(self) -> bool:
+        """One value on its own."""
+        return len(self.distance) == 1
+
+
+def find_webs(blocks: Sequence[Block], ranges: Mapping[SSAValue, Ranges], original: Mapping[SSAValue, int]) -> dict[SSAValue, Web]:
+    """The web of every value. `original`: the registers that values were in."""
+    webs = {value: Web(value, r) for value, r in ranges.items()}
+    ops = [op for block in blocks for op in block.ops]
+    for op in ops:
+        if isinstance(op, SassInstruction):
+            for group in groups(op):
+                _align(webs, group)
+    for op in ops:
+        for a, b in tied(op):
+            _join(webs, a, b, 0)
+    for value, number in original.items():
+        web = webs[value]
+        web.votes[number - web.distance[value]] += 1
+    return webs
+
+
+def _align(webs: dict[SSAValue, Web], group: Sequence[SSAValue]) -> None:
+    for i, value in enumerate(group):
+        if i:
+            _join(webs, group[0], value, i)
+    web = webs[group[0]]
+    alignment = isa.alignment(len(group))
+    if alignment > web.alignment:
+        web.alignment, web.phase = alignment, web.distance[group[0]]
+
+
+def _join(webs: dict[SSAValue, Web], a: SSAValue, b: SSAValue, distance: int) -> None:
+    """Let `b` want the register `distance` behind that of `a`, if their webs can be one."""
+    one, other = webs[a], webs[b]
+    if one is other:
+        return
+    shift = one.distance[a] + distance - other.distance[b]
+    if len(one.distance) < len(other.distance):
+        one, other, shift = other, one, -shift
+    if any(d + shift in one.ranges and one.ranges[d + shift].meets(ranges) for d, ranges in other.ranges.items()):
+        return
+    for d, ranges in other.ranges.items():
+        one.ranges.setdefault(d + shift, Ranges()).add(ranges)
+    for value, d in other.distance.items():
+        one.distance[value] = d + shift
+        webs[value] = one
+    if other.alignment > one.alignment:
+        one.alignment, one.phase = other.alignment, other.phase + shift

@@ -1,0 +1,261 @@
+"""Addresses as sums: a number and, for each thing it depends on, how often that is added.
+
+Over SASS idioms: multiply-adds, shifts, LEA pairs, carry chains, 64-bit numbers in two registers. A 64-bit form holds
+modulo 2⁶⁴. An index of 32 bits becomes part of it only where its range shows that extending it is the same as extending
+its parts; else it stays whole.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from xdsl.ir import SSAValue
+
+from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.propagation import Propagation
+from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD_BITS
+from sassir.dialect.instruction import SassInstruction
+
+_DEPTH = 40
+"""How many operations are followed from a value to what it is made from."""
+
+
+class Pair(NamedTuple):
+    """A 64-bit number in two registers."""
+
+    low: SSAValue
+    high: SSAValue
+
+
+class ConstantWords(NamedTuple):
+    """A number in constant memory."""
+
+    bank: int
+    offset: int
+
+
+class Extended(NamedTuple):
+    """A 32-bit number as 64 bits."""
+
+    value: SSAValue
+    signed: bool
+
+
+class Operands(NamedTuple):
+    """A number that these operands stand for, which is not taken apart."""
+
+    texts: tuple[str, ...]
+    values: tuple[SSAValue, ...]
+
+
+Symbol = SSAValue | Pair | ConstantWords | Extended | Operands
+
+
+class Form(NamedTuple):
+    """`constant` + Σ coefficient · symbol, modulo 2³² or 2⁶⁴."""
+
+    constant: int
+    terms: tuple[tuple[Symbol, int], ...]
+    """Each symbol once, without zero coefficients, in a fixed order for equal sums."""
+
+
+ZERO = Form(0, ())
+
+
+class Affine:
+    """The forms of values of one kernel."""
+
+    def __init__(self, known: Propagation) -> None:
+        self.known = known
+        self._words: dict[SSAValue, Form] = {}
+        self._pairs: dict[Pair, Form] = {}
+
+    def word(self, value: SSAValue, depth: int = _DEPTH) -> Form:
+        """A 32-bit value, modulo 2³²."""
+        found = self._words.get(value)
+        if found is None:
+            found = self._words[value] = self._word(value, depth)
+        return found
+
+    def pair(self, low: SSAValue, high: SSAValue, depth: int = _DEPTH) -> Form:
+        """A 64-bit value, modulo 2⁶⁴."""
+        key = Pair(low, high)
+        found = self._pairs.get(key)
+        if found is None:
+            found = self._pairs[key] = self._pair(key, depth)
+        return found
+
+    def _word(self, value: SSAValue, depth: int) -> Form:
+        number = self.known.range(value).value
+        if number is not None:
+            return Form(number, ())
+        op = value.owner
+        itself = Form(0, ((value, 1),))
+        if not isinstance(op, SassInstruction) or op.guard is not None or op.results[0] is not value or not depth:
+            return itself
+        sources = [a for a in arguments(op) if not a.written]
+        modifiers = op.modifiers.data if op.modifiers is not None else ""
+        match op.MNEMONIC.removeprefix("U"):
+            case "IADD3" | "IADD" | "VIADD" if not modifiers:
+                return _sum([self._operand(a, depth - 1) for a in sources[:3]], WORD_BITS)
+            case "IMAD" if not {*modifiers.split(".")} - {"", "MOV", "IADD", "SHL", "U32"}:
+                return self._product(sources, depth - 1) or itself
+            case "LEA" if not modifiers and len(sources) == 3 and sources[2].integer is not None:
+                shifted = _scaled(self._operand(sources[0], depth - 1), 1 << sources[2].integer)
+                return _sum([shifted, self._operand(sources[1], depth - 1)], WORD_BITS)
+            case "SHF" if modifiers in ("L.U32", "L.W.U32") and sources[1].integer is not None and sources[2].integer == 0:
+                return _reduced(_scaled(self._operand(sources[0], depth - 1), 1 << (sources[1].integer & 31)), WORD_BITS)
+            case "R2UR" if not modifiers:
+                return self._operand(sources[0], depth - 1)
+            case _:
+                return itself
+
+    def _product(self, sources: list[Argument], depth: int) -> Form | None:
+        a, b, c = sources[:3]
+        left, right = self._operand(a, depth), self._operand(b, depth)
+        if left.terms and right.terms:
+            return None
+        scaled = _scaled(left, right.constant) if not right.terms else _scaled(right, left.constant)
+        return _sum([scaled, self._operand(c, depth)], WORD_BITS)
+
+    def _operand(self, argument: Argument, depth: int) -> Form:
+        """A source of 32 bits, its sign included."""
+        if argument.integer is not None:
+            return Form(argument.integer, ())
+        negative = argument.text.startswith("-")
+        if argument.constant is not None:
+            number = self.known.constant(*argument.constant)
+            found = Form(number, ()) if number is not None else Form(0, ((ConstantWords(*argument.constant), 1),))
+        elif len(argument.values) == 1 and argument.text.lstrip("-") == "$":
+            found = self.word(argument.values[0], depth)
+        else:
+            return _whole(argument)
+        return _scaled(found, -1) if negative else found
+
+    def _pair(self, key: Pair, depth: int) -> Form:
+        low, high = key
+        op, upper = low.owner, high.owner
+        itself = Form(0, ((key, 1),))
+        numbers = self.known.range(low).value, self.known.range(high).value
+        if numbers[0] is not None and numbers[1] is not None:
+            return Form(numbers[1] << WORD_BITS | numbers[0], ())
+        if numbers[1] == 0:
+            return self._extended(low, False)
+        if not isinstance(op, SassInstruction) or not isinstance(upper, SassInstruction) or not depth:
+            return itself
+        if op.guard is not None or upper.guard is not None:
+            return itself
+        if _is_sign_of(upper, high, low):
+            return self._extended(low, True)
+        if op is upper:
+            return self._single(op, depth - 1) or itself
+        return self._carried(op, upper, low, high, depth - 1) or itself
+
+    def _single(self, op: SassInstruction, depth: int) -> Form | None:
+        """A pair that one instruction writes."""
+        sources = [a for a in arguments(op) if not a.written]
+        modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []
+        if op.MNEMONIC in ("LDC", "ULDC", "LDCU") and modifiers == ["64"] and sources[0].constant is not None:
+            return Form(0, ((ConstantWords(*sources[0].constant), 1),))
+        if op.MNEMONIC in ("IMAD", "UIMAD") and modifiers[:1] == ["WIDE"] and not {*modifiers} - {"WIDE", "U32"}:
+            signed = "U32" not in modifiers
+            a, b, c = sources[:3]
+            scale = b.integer if b.integer is not None else self._known(b)
+            if scale is None or len(a.values) != 1 or a.text != "$":
+                return None
+            if signed and scale > LARGEST_SIGNED:
+                scale -= LARGEST + 1
+            return _sum([_scaled(self._extended(a.values[0], signed), scale), self._wide_operand(c, depth)], 2 * WORD_BITS)
+        return None
+
+    def _carried(self, op: SassInstruction, upper: SassInstruction, low: SSAValue, high: SSAValue, depth: int) -> Form | None:
+        """A pair whose words two instructions write, the carry of the lower one going into the upper one."""
+        a, b = [[x for x in arguments(o) if not x.written] for o in (op, upper)]
+        carries = [r for r in op.results if r is not low]
+        if len(carries) != 1 or carries[0] not in [v for x in b for v in x.values] or op.modifiers is not None or upper.modifiers is None:
+            return None
+        match (op.MNEMONIC.removeprefix("U"), upper.MNEMONIC.removeprefix("U"), upper.modifiers.data):
+            case ("IADD3", "IADD3", "X"):
+                return _sum([self._joined(x, y, depth) for x, y in zip(a[:3], b[:3], strict=True)], 2 * WORD_BITS)
+            case ("LEA", "LEA", "HI.X.SX32") if a[2].integer is not None and a[0].values == b[0].values and len(a[0].values) == 1:
+                shifted = _scaled(self._extended(a[0].values[0], True), 1 << a[2].integer)
+                return _sum([shifted, self._joined(a[1], b[1], depth)], 2 * WORD_BITS)
+            case ("LEA", "LEA", "HI.X") if a[2].integer is not None and a[0].values == b[0].values and len(b) > 3:
+                shifted = _scaled(self._joined(a[0], b[2], depth), 1 << a[2].integer)
+                return _sum([shifted, self._joined(a[1], b[1], depth)], 2 * WORD_BITS)
+            case _:
+                return None
+
+    def _joined(self, low: Argument, high: Argument, depth: int) -> Form:
+        """The 64-bit number of a lower and an upper operand."""
+        if low.integer is not None and high.integer is not None:
+            return Form((high.integer & LARGEST) << WORD_BITS | (low.integer & LARGEST), ())
+        if low.constant is not None and high.constant == (low.constant[0], low.constant[1] + 4):
+            return Form(0, ((ConstantWords(*low.constant), 1),))
+        if low.text == "$" and high.text == "$" and len(low.values) == len(high.values) == 1:
+            return self.pair(low.values[0], high.values[0], depth)
+        if low.text == "$" and high.integer == 0 and len(low.values) == 1:
+            return self._extended(low.values[0], False)
+        return _whole(low, high)
+
+    def _wide_operand(self, argument: Argument, depth: int) -> Form:
+        if argument.integer == 0:
+            return ZERO
+        if argument.constant is not None:
+            return Form(0, ((ConstantWords(*argument.constant), 1),))
+        if argument.text == "$" and len(argument.values) == 2:
+            return self.pair(argument.values[0], argument.values[1], depth)
+        return _whole(argument)
+
+    def _known(self, argument: Argument) -> int | None:
+        return self.known.range(argument.values[0]).value if argument.text == "$" and len(argument.values) == 1 else None
+
+    def _extended(self, value: SSAValue, signed: bool) -> Form:
+        """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers 0 to 2³¹ - 1."""
+        form = self.word(value)
+        least = most = _signed(form.constant)
+        for symbol, coefficient in form.terms:
+            found = self.known.range(symbol) if isinstance(symbol, SSAValue) else None
+            if found is None:
+                return Form(0, ((Extended(value, signed), 1),))
+            ends = [_signed(coefficient) * found.low, _signed(coefficient) * found.high]
+            least, most = least + min(ends), most + max(ends)
+        if least < 0 or most > LARGEST_SIGNED:
+            return Form(0, ((Extended(value, signed), 1),))
+        terms = [(Extended(s, False), _signed(k)) for s, k in form.terms if isinstance(s, SSAValue)]
+        return _reduced(Form(_signed(form.constant), tuple(terms)), 2 * WORD_BITS)
+
+
+def _whole(*operands: Argument) -> Form:
+    return Form(0, ((Operands(tuple([a.text for a in operands]), tuple([v for a in operands for v in a.values])), 1),))
+
+
+def _signed(word: int) -> int:
+    word &= LARGEST
+    return word - (LARGEST + 1) if word > LARGEST_SIGNED else word
+
+
+def _is_sign_of(op: SassInstruction, high: SSAValue, low: SSAValue) -> bool:
+    """`high` is 32 times the sign of `low`."""
+    if op.MNEMONIC not in ("SHF", "USHF") or op.modifiers is None or op.modifiers.data != "R.S32.HI" or op.results[0] is not high:
+        return False
+    sources = [a for a in arguments(op) if not a.written]
+    return sources[1].integer == WORD_BITS - 1 and sources[2].values == (low,)
+
+
+def _scaled(form: Form, factor: int) -> Form:
+    return Form(form.constant * factor, tuple([(s, k * factor) for s, k in form.terms]))
+
+
+def _reduced(form: Form, bits: int) -> Form:
+    mask = (1 << bits) - 1
+    terms = [(s, k & mask) for s, k in form.terms if k & mask]
+    return Form(form.constant & mask, tuple(sorted(terms, key=lambda term: hash(term[0]))))
+
+
+def _sum(forms: list[Form], bits: int) -> Form:
+    total: dict[Symbol, int] = {}
+    for form in forms:
+        for symbol, coefficient in form.terms:
+            total[symbol] = total.get(symbol, 0) + coefficient
+    return _reduced(Form(sum(f.constant for f in forms), tuple(total.items())), bits)

@@ -1,0 +1,30 @@
+"""The control-flow graph of a kernel's region."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from xdsl.ir import Block, Region
+
+from sassir.analysis.cfg import Cfg
+from sassir.dialect.instruction import SassBranch
+
+
+class Flow(NamedTuple):
+    """The blocks of a region in layout order, and the graph over their numbers."""
+
+    blocks: list[Block]
+    number: dict[Block, int]
+    cfg: Cfg
+
+
+def flow_of(region: Region) -> Flow:
+    """The graph of `region`. A block that is entered when code of another section comes back has no predecessor: it is a root."""
+    blocks = list(region.blocks)
+    number = {block: i for i, block in enumerate(blocks)}
+    successors: list[list[int]] = []
+    for block in blocks:
+        last = block.last_op
+        forwards = last is not None and not (isinstance(last, SassBranch) and last.produces)
+        successors.append([number[s] for s in last.successors] if last is not None and forwards else [])
+    return Flow(blocks, number, Cfg(successors, [0] if blocks else []))

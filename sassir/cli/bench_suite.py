@@ -1,0 +1,105 @@
+"""`sassir bench-suite`: the whole suite on the GPU, original against what a pipeline makes of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sassir.cli.bench import add_measuring_arguments, measuring_options
+
+if TYPE_CHECKING:
+    from sassir.gpu.pair import Result
+    from sassir.gpu.report import Setting
+
+HELP = "run the benchmark suite on the GPU: every kernel against what a pipeline makes of it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
+    parser.add_argument("--suite", type=Path, default=Path("bench"), metavar="DIR", help="folder with launch/ and cubins/ (default: bench)")
+    parser.add_argument("--pipeline", default="", metavar="P", help="passes as sassir-opt -p takes them (default: none)")
+    parser.add_argument("--compare", type=Path, metavar="OLD.json", help="fail where something got worse since that result")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the JSON and the table (default: SUITE/results)")
+    add_measuring_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and write; print a line for each launch. Returns 1 if a candidate fails, computes something else, or got slower."""
+    from sassir.gpu.pair import Pair, Result
+    from sassir.gpu.report import summary
+    from sassir.gpu.session import Case, measure_all
+    from sassir.gpu.suite import find_suite, read_results, regressions
+    from sassir.gpu.worker import Worker
+
+    old = read_results(args.compare) if args.compare else None
+    with Worker(args.timeout) as worker:
+        entries = find_suite(args.suite, worker.describe_device().arch, args.kernels)
+    made = make_candidates([entry.cubin for entry in entries], args.pipeline)
+    cases, results = list[Case](), list[Result]()
+    for entry, candidate in zip(entries, made, strict=True):
+        if isinstance(candidate, str):
+            results.append(Result(entry.kernel, "", "failed", f"no candidate: {candidate}"))
+        else:
+            tolerance = entry.file.tolerance if args.tolerance else None
+            cases.append(Case(Pair(entry.kernel, entry.cubin.read_bytes(), candidate, tolerance), entry.file))
+    setting, measured = measure_all(cases, measuring_options(args), _show)
+    results += measured
+    toolkits = Counter(entry.toolkit() for entry in entries)
+    _write(args, setting, results, toolkits)
+    worse = list(regressions(old, results, {entry.kernel for entry in entries})) if old else []
+    print("\n".join([*summary(results), *worse]))
+    return 1 if worse or not all(result.good for result in results) else 0
+
+
+def make_candidates(cubins: Sequence[Path], pipeline: str) -> list[bytes | str]:
+    """What `sassir-opt` makes of each cubin, every word encoded from its fields, or why it makes nothing; on all processors."""
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        return list(pool.map(make_candidate, cubins, [pipeline] * len(cubins)))
+
+
+def make_candidate(cubin: Path, pipeline: str) -> bytes | str:
+    """One candidate, or the error as text: whatever goes wrong with one kernel must not cost the results of the others."""
+    from sassir.cli.opt import SassirOpt
+
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "candidate.cubin"
+        passes = ["-p", pipeline] if pipeline else []
+        try:
+            SassirOpt([str(cubin), *passes, "-t", "cubin{from_fields=true}", "-o", str(output)]).run()
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return output.read_bytes()
+
+
+def _show(result: Result) -> None:
+    if result.measured:
+        comparison = result.measured.comparison
+        times = f"{comparison.original.median * 1e6:10.2f} µs {comparison.ratio:7.3f} ({comparison.low:.3f} to {comparison.high:.3f})"
+        print(f"{result.kernel:24}{result.launch:10}{result.outcome:18}{times}  {comparison.verdict}", flush=True)
+    elif not result.good:
+        print(f"{result.kernel:24}{result.launch:10}{result.outcome}: {result.detail}", flush=True)
+
+
+def _write(args: argparse.Namespace, setting: Setting, results: Sequence[Result], toolkits: Mapping[str, int]) -> None:
+    from sassir.gpu.report import as_json, markdown
+
+    pipeline = args.pipeline or "identity"
+    slug = re.sub(r"[^a-z0-9]+", "-", f"{pipeline}-{setting.device.name}-{date.today().isoformat()}".lower()).strip("-")
+    folder: Path = args.output or args.suite / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    found = as_json(setting, results, pipeline=pipeline, toolkits=toolkits)
+    (folder / f"suite-{slug}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    compilers = ", ".join(f"{version} ({count})" for version, count in toolkits.items())
+    title = f"Suite: original against {pipeline}"
+    (folder / f"suite-{slug}.md").write_text(markdown(setting, results, title, f"Compilers: {compilers}."), encoding="utf-8")
+    print(f"written to {folder / f'suite-{slug}.json'} and .md")

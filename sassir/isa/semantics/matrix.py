@@ -1,0 +1,162 @@
+"""Matrix products of a warp: which element lies in which lane and register. The arithmetic is in `dot`.
+
+Fragments: PTX ISA, "Matrix fragments for mma". Lane l has group l / 4 and place l % 4; elements share a register along k.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sassir.isa.semantics.bits import F16, F32, F64, I64, U32, U64, join, split
+from sassir.isa.semantics.definition import Form, Quaternary, instruction
+from sassir.isa.semantics.dot import FORMATS, dot
+from sassir.isa.semantics.double import fused, with_nan
+from sassir.isa.semantics.rounding import to_half
+
+_SHAPES = {"884": (8, 8, 4), "8816": (8, 8, 16), "8832": (8, 8, 32), "1684": (16, 8, 4), "1688": (16, 8, 8)} | {
+    f"168{k}": (16, 8, k) for k in (16, 32, 64)
+}
+_DOUBLE_SHAPES = {"884": (8, 8, 4), "8x8x4": (8, 8, 4), "16x8x4": (16, 8, 4), "16x8x8": (16, 8, 8), "16x8x16": (16, 8, 16)}
+"""m, n, k"""
+Places = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Row and column of each element, of the shape (lanes, elements of a lane)."""
+
+
+@cache
+def left_places(m: int, k: int, each: int) -> Places:
+    """Where the elements of a (m × k) lie, `each` of them to a register."""
+    lane, element = _grid(m * k // 32)
+    register, inner = element // each, element % each
+    down, along = (register % 2, register // 2) if m == 16 else (0, register)
+    return lane // 4 + down * 8, lane % 4 * each + inner + along * 4 * each
+
+
+@cache
+def right_places(k: int, each: int) -> Places:
+    """Where the elements of b (k × 8) lie, `each` of them to a register."""
+    lane, element = _grid(8 * k // 32)
+    return lane % 4 * each + element % each + element // each * 4 * each, lane // 4
+
+
+@cache
+def result_places(m: int) -> Places:
+    """Where the elements of c and d (m × 8) lie."""
+    lane, element = _grid(m * 8 // 32)
+    return lane // 4 + element // 2 * 8, lane % 4 * 2 + element % 2
+
+
+def _grid(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    lane, element = np.mgrid[0:32, 0:count]
+    return lane, element
+
+
+def gather(elements: Any, places: Places, rows: int, columns: int) -> Any:
+    """The matrices (warps, rows, columns) from the elements (warps, lanes, elements of a lane)."""
+    matrix = np.empty((*elements.shape[:-2], rows, columns), elements.dtype)
+    matrix[..., places[0], places[1]] = elements
+    return matrix
+
+
+def scatter(matrix: Any, places: Places) -> Any:
+    """The elements (warps, lanes, elements of a lane) of matrices."""
+    return matrix[..., places[0], places[1]]
+
+
+def registers(words: tuple[Any, ...], active: Any) -> Any:
+    """The registers of a fragment, (warps, lanes, registers)."""
+    return np.stack([np.broadcast_to(word, active.shape) for word in words], -1)
+
+
+def elements(words: Any, kind: str, width: int) -> Any:
+    """The elements of `width` bits in registers as singles; integers too where `kind` is `S8`, `U4`, …"""
+    if width == 32:
+        return words.view(F32)
+    parts = np.stack([words >> width * i for i in range(32 // width)], -1).reshape(*words.shape[:-1], -1)
+    if kind == "F16":
+        return parts.astype(np.uint16).view(F16).astype(F32)
+    if kind == "BF16":
+        return (parts << 16).view(F32)
+    unused = 32 - width
+    return ((parts << unused).view(np.int32 if kind[0] == "S" else U32) >> unused).astype(F32)
+
+
+def _words(array: Any) -> tuple[Any, ...]:
+    return tuple([array[..., i] for i in range(array.shape[-1])])
+
+
+def _product_function(form: Form, kinds: tuple[str, str], width: int) -> tuple[Any, Any, int, int]:
+    """How to read a and b, and the size of the result."""
+    m, n, k = form.choose(_SHAPES)
+    each = 32 // width
+
+    def left(words: Any, active: Any) -> Any:
+        return gather(elements(registers(words, active), kinds[0], width), left_places(m, k, each), m, k)
+
+    def right(words: Any, active: Any) -> Any:
+        return gather(elements(registers(words, active), kinds[1], width), right_places(k, each), k, n)
+
+    return left, right, m, n
+
+
+@instruction("HMMA", "fragment", "fragment fragment fragment", modifiers="1684 1688 16816 F16 F32 BF16 TF32", warp=True)
+def hmma(form: Form) -> Quaternary:
+    """d = a * b + c in half precision, bfloat16 or tf32; accumulated in single or half precision"""
+    kind = form.choose({"BF16": "BF16", "TF32": "TF32"}, "F16")
+    left, right, m, n = _product_function(form, (kind, kind), FORMATS[kind].width)
+    wide, places = form.has("F32"), result_places(m)
+
+    def evaluate(active: Any, a: Any, b: Any, c: Any) -> Any:
+        start = gather(elements(registers(c, active), "F16", 32 if wide else 16), places, m, n)
+        total = scatter(dot(left(a, active), right(b, active), start, kind, wide, form.arch), places)
+        if wide:
+            return _words(total.view(U32))
+        halves = to_half(total)
+        return _words(halves[..., ::2] | halves[..., 1::2] << 16)
+
+    return evaluate
+
+
+@instruction("IMMA", "fragment", "fragment fragment fragment", modifiers="8816 8832 16816 16832 16864 U8 S8 U4 S4 SAT", warp=True)
+def imma(form: Form) -> Quaternary:
+    """d = a * b + c of integers, modulo 2^32 or with .SAT clamped"""
+    kinds = tuple([m for m in form.modifiers if m in ("U8", "S8", "U4", "S4")])
+    if len(kinds) != 2 or kinds[0][1] != kinds[1][1]:
+        raise form.refusal("expected two types of equal width")
+    left, right, m, n = _product_function(form, kinds, int(kinds[0][1]))
+    places = result_places(m)
+
+    def evaluate(active: Any, a: Any, b: Any, c: Any) -> Any:
+        start = gather(registers(c, active).view(np.int32).astype(I64), places, m, n)
+        # At most 64 products below 2^16: singles hold their sum.
+        total = (left(a, active) @ right(b, active)).astype(I64) + start
+        if form.has("SAT"):
+            total = np.clip(total, -(2**31), 2**31 - 1)
+        return _words(scatter(total, places).astype(U32))
+
+    return evaluate
+
+
+@instruction("DMMA", "fragment", "fragment fragment fragment", modifiers=f"RM RP RZ {' '.join(_DOUBLE_SHAPES)}", warp=True)
+def dmma(form: Form) -> Quaternary:
+    """d = a * b + c in double precision: one fused multiply-add after the other along k"""
+    m, n, k = form.choose(_DOUBLE_SHAPES)
+    places, rounding = result_places(m), form.rounding
+
+    def doubles(words: Any, active: Any) -> Any:
+        each = registers(words, active)
+        return join(each[..., ::2], each[..., 1::2]).view(F64)
+
+    def evaluate(active: Any, a: Any, b: Any, c: Any) -> Any:
+        left = gather(doubles(a, active), left_places(m, k, 1), m, k)
+        right = gather(doubles(b, active), right_places(k, 1), k, n)
+        total = gather(doubles(c, active), places, m, n)
+        for i in range(k):
+            x, y = np.broadcast_arrays(left[..., :, i, None], right[..., None, i, :])
+            total = with_nan(fused(x, y, total, rounding), x, y, total)
+        return tuple([word for pair in _words(scatter(total, places).view(U64)) for word in split(pair)])
+
+    return evaluate

@@ -1,0 +1,6 @@
+"""Machine descriptions: pipes, latencies and control rules of each architecture."""
+
+from sassir.machine.latency import Latency
+from sassir.machine.machine import Machine, Timing, machine
+
+__all__ = ["Latency", "Machine", "Timing", "machine"]

@@ -1,0 +1,106 @@
+"""The machine description of one architecture."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from sassir.asm.instruction import Instruction
+from sassir.asm.operand import Operand
+from sassir.encoders.library import base_architecture
+from sassir.machine.accesses import accesses, guard_column
+from sassir.machine.classes import COLUMNS, ROWS
+from sassir.machine.issue import issue_cycles, minimum_stall
+from sassir.machine.kinds import kind_of
+from sassir.machine.latency import Matrix, parse_matrices
+
+
+class Timing(NamedTuple):
+    """When an instruction issues, reads its registers and writes them."""
+
+    pipe: str
+    """The unit it issues to: adu alu cbu dispatch fma fp16 fp64 lsu tensor tex tma uniform xu, or unknown."""
+    issue: int
+    """Cycles that unit is busy with one warp instruction."""
+    writes_late: bool
+    """Results arrive at a time only its write scoreboard tells."""
+    reads_late: bool
+    """General registers are read after issue: a later writer needs its read scoreboard, or an event that implies it."""
+    uniform_late: bool
+    """So are uniform registers, which other instructions read at issue."""
+    group: bool
+    """Results belong to the warpgroup until WARPGROUP.DEPBAR; there is no scoreboard."""
+    queue: str | None
+    """Instructions of one queue read their operands in order of issue; None if it is in no queue."""
+    result_queue: str | None
+    """Instructions of one such queue write their results in order of issue; None likewise."""
+    writers: tuple[int, ...]
+    """Row in the latency matrices of each register written, in the order of `writes` of sassir.translate.shape."""
+    readers: tuple[int, ...]
+    """Column of each register read, in the order of `reads`."""
+    guard: int
+    """Column of its guard predicate."""
+    minimum_stall: int
+    """Smallest stall count whatever comes after."""
+    problem: str | None
+    """Why it is not known what it reads and writes (its registers are then not listed); None if it is."""
+
+
+class Machine:
+    """Latencies, pipes and control rules of one architecture. Get it from `machine`."""
+
+    def __init__(self, base: str) -> None:
+        self.arch = base
+        """The architecture whose tables these are: sm_90 for sm_90a."""
+        self.rows = ROWS.names
+        """What writes a register: `R.alu`, `UR.udp` …; the numbering of the rows."""
+        self.columns = COLUMNS.names
+        """What reads a register: `R.alu`, `P.guard` …; the numbering of the columns."""
+        matrices = parse_matrices(files("sassir.machine").joinpath(f"tables/{base}.txt").read_text("utf-8"))
+        self.raw: Matrix = matrices["raw"]
+        """By row of the writer and column of the reader."""
+        self.war: Matrix = matrices["war"]
+        """By column of the reader and row of the writer."""
+        self.waw: Matrix = matrices["waw"]
+        """By row of the first and of the second writer."""
+        self.waw_guarded: Matrix = matrices["waw-guarded"]
+        """The same where the first writer has a guard."""
+        self._timings: dict[tuple[str, tuple[str, ...], tuple[Operand, ...], Operand | None], Timing] = {}
+
+    def timing(self, instruction: Instruction) -> Timing:
+        """The timing of the instruction; its control code and its neighbours do not matter."""
+        key = instruction.mnemonic, instruction.modifiers, instruction.operands, instruction.guard
+        timing = self._timings.get(key)
+        if timing is None:
+            timing = self._timings[key] = self._timing(instruction)
+        return timing
+
+    def _timing(self, instruction: Instruction) -> Timing:
+        kind = kind_of(self.arch, instruction.mnemonic, instruction.modifiers)
+        registers = accesses(instruction, kind)
+        return Timing(
+            kind.pipe,
+            issue_cycles(self.arch, kind.pipe, instruction),
+            "w" in kind.late,
+            "r" in kind.late,
+            "u" in kind.late,
+            "g" in kind.late,
+            kind.queue,
+            kind.result_queue,
+            tuple([access.line for access in registers.writes]),
+            tuple([access.line for access in registers.reads]),
+            guard_column(instruction.guard),
+            minimum_stall(self.arch, instruction),
+            registers.problem,
+        )
+
+
+@cache
+def machine(arch: str) -> Machine:
+    """The machine description of `arch`, or of the architecture it derives from (sm_90 for sm_90a).
+
+    Raises EncodingError for an architecture that sassir does not know.
+    """
+    base = base_architecture(arch)
+    return Machine(base) if base == arch else machine(base)

@@ -1,0 +1,1 @@
+"""Checkers and proofs that a kernel computes what another one does."""

@@ -1,0 +1,69 @@
+"""Findings in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sassir.analysis.cfg import Cfg
+from sassir.asm.instruction import INSTRUCTION_BYTES
+from sassir.asm.program import Function
+from sassir.dialect.registers import REGISTER_NAMES
+from sassir.findings import Finding
+from sassir.translate.flow import Flow
+from sassir.verify.schedule.rules import FLOW, ILLEGAL, STALL, UNKNOWN, WAIT, Fault
+from sassir.verify.schedule.transfer import Transfer
+
+_WITHOUT_FIRST = (ILLEGAL, STALL, UNKNOWN)
+
+
+class Reporter:
+    """Makes the findings about one function."""
+
+    def __init__(self, function: Function, flow: Flow, cfg: Cfg, transfer: Transfer) -> None:
+        self.function, self.flow, self.cfg, self.transfer = function, flow, cfg, transfer
+
+    def flow_problem(self) -> Iterator[Finding]:
+        """A warning if control can go to unknown places."""
+        if self.flow.problem is not None:
+            message = f"{self.flow.problem}; what depends on it is not checked"
+            yield Finding(FLOW.name, self.function.name, None, message, FLOW.evidence, error=False)
+
+    def finding(self, fault: Fault) -> Finding:
+        """The finding that tells a user about the fault."""
+        rule, second = fault.rule, fault.second
+        first = fault.first
+        if first is None and rule not in _WITHOUT_FIRST:
+            first = next((line for line in self._backwards(second) if self.transfer.starts(line, fault)), None)
+        before = f"{self._text(first)} at {INSTRUCTION_BYTES * first:#x}" if first is not None else "an instruction before"
+        subject = f"SB{fault.subject}" if rule is WAIT else REGISTER_NAMES[fault.subject]
+        message = f"{self._text(second)} {rule.problem.format(subject=subject, first=before)}{self._details(fault, first)}"
+        known = rule is not UNKNOWN
+        return Finding(rule.name, self.function.name, INSTRUCTION_BYTES * second, message, fault.evidence or rule.evidence, error=known)
+
+    def _details(self, fault: Fault, first: int | None) -> str:
+        """What there is and what is needed."""
+        if fault.rule is STALL:
+            return f": {fault.distance}, expected at least {fault.needed}"
+        if fault.needed:
+            return f" {fault.distance} cycles before; expected at least {fault.needed}"
+        if first is None or fault.first is not None:
+            return ""
+        control = self.function.lines[first].instruction.control
+        signals = [f"SB{s}" for s in (control.write, control.read) if s is not None]
+        return f" (it signals {' and '.join(signals) or 'no scoreboard'})"
+
+    def _text(self, line: int) -> str:
+        return f"`{self.function.lines[line].instruction}`"
+
+    def _backwards(self, line: int) -> Iterator[int]:
+        """The lines before `line` on any path, those of the nearest blocks first."""
+        blocks = self.flow.blocks
+        home = next(b for b, block in enumerate(blocks) if line in block)
+        yield from reversed(range(blocks[home].start, line))
+        seen: set[int] = set()
+        work = list(self.cfg.predecessors[home])
+        for b in work:
+            if b not in seen:
+                seen.add(b)
+                yield from reversed(blocks[b])
+                work += self.cfg.predecessors[b]

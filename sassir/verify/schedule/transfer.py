@@ -1,0 +1,181 @@
+"""How one instruction changes what is under way, and which rules it breaks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sassir.asm.control import Control
+from sassir.dialect.registers import UP, P
+from sassir.machine import Latency, Machine
+from sassir.translate.shape import bits, members
+from sassir.verify.schedule.accesses import WARPGROUP, Accesses
+from sassir.verify.schedule.flight import Condition, Flight, Late, Write, excludes
+from sassir.verify.schedule.rules import (
+    DRAIN_CYCLES,
+    NOT_AWAITED,
+    OPERAND,
+    OVERWRITTEN,
+    RAW,
+    SIGNAL_TO_WAIT,
+    STALL,
+    UNKNOWN_CODE,
+    WAIT,
+    WAR,
+    WAW,
+    Fault,
+    Rule,
+)
+
+_PREDICATES = bits([*range(P.FIRST, P.FIRST + P.COUNT), *range(UP.FIRST, UP.FIRST + UP.COUNT)])
+
+
+class Transfer:
+    """The rules applied to the lines of one function."""
+
+    def __init__(self, facts: Sequence[Accesses], controls: Sequence[Control], machine: Machine) -> None:
+        self.facts, self.controls = facts, controls
+        self.raw, self.war, self.waw, self.waw_guarded = machine.raw, machine.war, machine.waw, machine.waw_guarded
+        writes = zip(map(_reach, self.raw), map(_reach, self.waw), map(_reach, self.waw_guarded), strict=True)
+        self.write_reach = [max(reaches) for reaches in writes]
+        self.horizon = max(*self.write_reach, *map(_reach, self.war))
+        self.most = 1 + max([most for a in facts for _, most in a.drain if most < 64], default=0)
+        """Counts of signals that some DEPBAR of the function tells apart."""
+
+    def step(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        """Issue `line`: add what it breaks to `faults`, and move `flight` behind it."""
+        facts, control = self.facts[line], self.controls[line]
+        guard = facts.guard
+        condition = None if guard is None else Condition(*guard, flight.versions.get(guard.register, 0))
+        if control.wait or facts.drain:
+            self._wait(flight, line, faults)
+        if (facts.read_set | facts.write_set) & flight.unwritten or facts.write_set & flight.unread:
+            self._check_late(flight, line, condition, faults)
+        self._check_fixed(flight, line, condition, faults)
+        stall = control.stall or DRAIN_CYCLES
+        if stall < facts.minimum_stall:
+            faults.append(Fault(STALL, None, line, 0, stall, facts.minimum_stall))
+        if facts.barrier:
+            flight.pass_barrier()
+        if control.write is not None or control.read is not None or facts.closes:
+            self._signal(flight, line)
+        if facts.late_writes or facts.late_reads:
+            self._start_late(flight, line, condition)
+        self._start_fixed(flight, line, condition, stall)
+
+    def _wait(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        """Late accesses end whose scoreboards the line waits for."""
+        waits = self.controls[line].wait
+        for scoreboard in waits:
+            since = flight.clock - flight.signalled.get(scoreboard, flight.clock - SIGNAL_TO_WAIT)
+            if since < SIGNAL_TO_WAIT:
+                faults.append(Fault(WAIT, None, line, scoreboard, since, SIGNAL_TO_WAIT))
+        flight.end(waits, self.facts[line].drain)
+
+    def _check_late(self, flight: Flight, line: int, condition: Condition | None, faults: list[Fault]) -> None:
+        facts = self.facts[line]
+        for late, registers in list(flight.late.items()):
+            read = registers & facts.read_set if late.writes else 0
+            written = registers & facts.write_set
+            if late.queue is not None and late.queue == (facts.returns if late.writes else facts.queue):
+                written &= ~facts.late_writes  # in order
+            if not read | written or excludes(late.condition, condition) or (facts.product and late.queue == facts.queue):
+                continue
+            flight.late[late] = registers & ~(read | written)  # told once
+            _late_faults(NOT_AWAITED, read, line, faults)
+            _late_faults(OVERWRITTEN if late.writes else OPERAND, written & ~read, line, faults)
+
+    def _check_fixed(self, flight: Flight, line: int, condition: Condition | None, faults: list[Fault]) -> None:
+        facts, now, known = self.facts[line], flight.clock, flight.writes
+        for register, column in facts.reads:
+            if register in known:
+                for write in known[register]:
+                    _compare(RAW, write, line, register, now, self.raw[write.row][column], condition, faults)
+        for register, row in facts.writes:
+            if register in known:
+                for write in known[register]:
+                    matrix = self.waw if write.condition is None else self.waw_guarded
+                    _compare(WAW, write, line, register, now, matrix[write.row][row], condition, faults)
+        if flight.reads and facts.writes:
+            self._check_reads(flight, line, faults)
+
+    def _check_reads(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        facts, now = self.facts[line], flight.clock
+        for reader, time in flight.reads.items():
+            before = self.facts[reader]
+            if before.read_set & facts.write_set:
+                rows = dict(facts.writes)
+                for register, column in before.reads:
+                    if register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
+                        faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence))
+
+    def _start_fixed(self, flight: Flight, line: int, condition: Condition | None, stall: int) -> None:
+        """The clock goes on; accesses that the next line could not come too close to are not kept."""
+        facts, now, known = self.facts[line], flight.clock, flight.writes
+        for register, row in facts.writes:
+            if self.write_reach[row] > stall:
+                write = Write(now, row, line, condition)
+                known[register] = (write,) if condition is None else (*known.get(register, ()), write)
+            elif condition is None and register in known:
+                del known[register]
+        if facts.write_set & _PREDICATES:
+            for register in members(facts.write_set & _PREDICATES):
+                flight.versions[register] = flight.versions.get(register, 0) + 1
+        flight.clock += stall
+        if flight.reads:
+            flight.reads = {reader: t for reader, t in flight.reads.items() if flight.clock - t < self.facts[reader].reach}
+        if facts.reach > stall:
+            flight.reads[line] = now
+
+    def _signal(self, flight: Flight, line: int) -> None:
+        """What went into the same queue before ends no later than what signals now."""
+        facts, control = self.facts[line], self.controls[line]
+        for scoreboard in (control.write, control.read):
+            if scoreboard is not None:
+                flight.signalled[scoreboard] = flight.clock
+        if flight.late and (facts.queue is not None or facts.returns is not None):
+            if control.write is not None:
+                flight.signal(control.write, facts.queue, facts.returns, self.most)
+            if control.read is not None:
+                flight.signal(control.read, facts.queue, None, self.most)
+            if facts.closes:
+                flight.signal(WARPGROUP, facts.queue, facts.returns, self.most)
+
+    def _start_late(self, flight: Flight, line: int, condition: Condition | None) -> None:
+        facts, control = self.facts[line], self.controls[line]
+        write = (WARPGROUP if facts.closes else None) if facts.product else control.write
+        done = ((write, 1),) if write is not None else ()
+        if facts.late_writes:
+            flight.start(Late(True, facts.returns, condition, done), facts.late_writes)
+        if facts.late_reads:
+            read = {*done, *([(control.read, 1)] if control.read is not None else [])}
+            flight.start(Late(False, facts.queue, condition, tuple(sorted(read))), facts.late_reads)
+
+    def leave(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        """Control goes from `line` to code that is not known, which may touch every register."""
+        if flight.unwritten | flight.unread:
+            _late_faults(UNKNOWN_CODE, flight.unwritten | flight.unread, line, faults)
+
+    def starts(self, line: int, fault: Fault) -> bool:
+        """Whether `line` can have started what `fault` says is not over: a late access, or the signal of a scoreboard."""
+        facts, control = self.facts[line], self.controls[line]
+        if fault.rule is WAIT:
+            return fault.subject in (control.write, control.read)
+        reads, writes = facts.late_reads, facts.late_writes
+        late = reads if fault.rule is OPERAND else reads | writes if fault.rule is UNKNOWN_CODE else writes
+        return bool(late >> fault.subject & 1)
+
+
+def _compare(
+    rule: Rule, write: Write, line: int, register: int, now: int, cell: Latency, condition: Condition | None, faults: list[Fault]
+) -> None:
+    if now - write.time < cell.cycles and not excludes(write.condition, condition):
+        faults.append(Fault(rule, write.line, line, register, now - write.time, cell.cycles, cell.evidence))
+
+
+def _late_faults(rule: Rule, registers: int, line: int, faults: list[Fault]) -> None:
+    faults += [Fault(rule, None, line, register) for register in members(registers)]
+
+
+def _reach(row: Sequence[Latency]) -> int:
+    """The cycles beyond which nothing is too close."""
+    return max(cell.cycles for cell in row)

@@ -1,0 +1,169 @@
+"""A checker of its own for what allocation must not change: which value each operation reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from xdsl.ir import Block, Operation, SSAValue
+
+from sassir.analysis.effects import effects
+from sassir.analysis.flow import flow_of
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
+
+Values = frozenset[SSAValue]
+"""Values of the original kernel that are equal to what some place holds now."""
+
+
+class Exclusive(NamedTuple):
+    """What a place holds between the steps of an exchange."""
+
+    a: Values
+    b: Values
+
+
+State = dict[SSAValue | str, Values | Exclusive]
+"""By place: a value of the new kernel, or the address of a spill slot."""
+_SAME = ("MOV", "UMOV", "SEL", "USEL", "ISETP", "UISETP", "R2UR", "PLOP3", "UPLOP3")
+
+
+class ValueFlow:
+    """A kernel before allocation; `check` compares what became of it.
+
+    A forward analysis over all paths: where paths meet, a place holds what it holds on each of them. On an edge that gives `x`
+    to an argument `a`, what holds `x` holds `a` behind it.
+    """
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.kernel = kernel
+        self.reads: dict[Operation, tuple[SSAValue, ...]] = {}
+        self.passed: dict[Operation, list[list[tuple[SSAValue, SSAValue]]]] = {}
+        self.constants: dict[str, set[SSAValue]] = {}
+        flow = flow_of(kernel.body)
+        for block in flow.blocks:
+            for op in block.ops:
+                self.reads[op] = own_operands(op) if op is block.last_op else internals.operands(op)
+                if isinstance(op, SassInstruction) and op.results and not internals.operands(op) and effects(op).pure:
+                    for i, result in enumerate(op.results):
+                        self.constants.setdefault(f"{_text(op)} {i}", set()).add(result)
+            last = block.last_op
+            assert last is not None
+            pairs = [list(zip(values, s.args, strict=True)) for s, values in zip(last.successors, forwarded(last), strict=False)]
+            self.passed[last] = pairs
+        self.blocks = set(flow.blocks)
+        self.undefined = frozenset(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
+        self.steady = frozenset(v for values in self.constants.values() for v in values) | self.undefined
+
+    def check(self) -> None:
+        """Fails if an operation may read another value than it read before."""
+        flow = flow_of(self.kernel.body)
+        entry: list[State | None] = [dict.fromkeys([]) if b in flow.cfg.roots else None for b in range(len(flow.blocks))]
+        for b in flow.cfg.roots:
+            entry[b] = {a: frozenset([a]) for a in flow.blocks[b].args}
+        work = list(reversed(flow.cfg.order))
+        while work:
+            b = work.pop()
+            before = entry[b]
+            if before is None:
+                continue
+            state = self._run(flow.blocks[b], dict(before), complain=False)
+            for i, s in enumerate(flow.cfg.successors[b]):
+                new = self._along(flow.blocks[b], i, flow.blocks[s], state)
+                known = entry[s]
+                met = new if known is None else {p: _meet(v, new[p]) for p, v in known.items() if p in new}
+                if known is None or met != known:
+                    entry[s] = met
+                    work.append(s)
+        for b, block in enumerate(flow.blocks):
+            before = entry[b]
+            if before is not None:
+                self._run(block, dict(before), complain=True)
+
+    def _run(self, block: Block, state: State, complain: bool) -> State:
+        for op in block.ops:
+            operands = internals.operands(op)
+            if op in self.reads:
+                for old, new in zip(self.reads[op], operands, strict=False):
+                    held = state.get(new, frozenset())
+                    if complain and old not in self.undefined:
+                        assert not isinstance(held, Exclusive), f"{op} reads a half-done exchange"
+                        assert old in held, f"{op} reads {new.name_hint}, which need not be {old}"
+                gone = frozenset(op.results) - self.steady
+                for place, held in state.items() if gone else ():
+                    if not isinstance(held, Exclusive) and held & gone:
+                        state[place] = held - gone
+                state.update({r: frozenset([r]) for r in op.results})
+            elif isinstance(op, SassInstruction) and op is not block.last_op:
+                self._run_new(op, operands, state)
+        return state
+
+    def _run_new(self, op: SassInstruction, operands: tuple[SSAValue, ...], state: State) -> None:
+        name = op.MNEMONIC
+        if not operands:
+            for i, result in enumerate(op.results):
+                state[result] = frozenset(self.constants.get(f"{_text(op)} {i}", ())) | self.undefined
+        elif name in ("STL", "STS"):
+            state[op.template.text.split("]")[0]] = state[operands[1]]
+        elif name in ("LDL", "LDS"):
+            state[op.results[0]] = state.get("[" + op.template.text.split("[")[1].split("]")[0], frozenset())
+        elif len(operands) == 2:
+            state[op.results[0]] = _exclusive(state[operands[0]], state[operands[1]])
+        elif name in _SAME:
+            state[op.results[0]] = state[operands[0]]
+
+    def _along(self, block: Block, i: int, target: Block, state: State) -> State:
+        """What holds at the start of successor `i` of `block`."""
+        last = block.last_op
+        assert last is not None
+        given = dict(zip(target.args, [state.get(v, frozenset()) for v in forwarded(last)[i]], strict=True))
+        pairs = self._pairs(last, i)
+        became: dict[SSAValue, set[SSAValue]] = {}
+        for value, argument in pairs:
+            became.setdefault(value, set()).add(argument)
+        arguments = frozenset(a for _, a in pairs)
+        anything = frozenset(a for v, a in pairs if v in self.undefined)
+
+        def renamed(held: Values | Exclusive) -> Values | Exclusive:
+            if isinstance(held, Exclusive):
+                return held
+            return (held - arguments) | {a for v in held for a in became.get(v, ())} | anything
+
+        return {place: renamed(held) for place, held in {**state, **given}.items()}
+
+    def _pairs(self, terminator: Operation, i: int) -> list[tuple[SSAValue, SSAValue]]:
+        """Values and the arguments that they became at the end of the original edge; nothing in the middle of it."""
+        if terminator in self.passed:
+            return self.passed[terminator][i] if terminator.successors[i] in self.blocks else []
+        block = terminator.parent
+        assert block is not None
+        (before,) = [op for op in self.passed if block in op.successors]
+        return self.passed[before][list(before.successors).index(block)]
+
+
+def _text(op: SassInstruction) -> str:
+    return f"{op.MNEMONIC} {op.modifiers} {op.template.text}"
+
+
+def _exclusive(a: Values | Exclusive, b: Values | Exclusive) -> Values | Exclusive:
+    for whole, part in ((a, b), (b, a)):
+        if isinstance(whole, Exclusive) and not isinstance(part, Exclusive):
+            return whole.b if whole.a == part else whole.a if whole.b == part else frozenset()
+    assert not isinstance(a, Exclusive)
+    assert not isinstance(b, Exclusive)
+    return Exclusive(a, b)
+
+
+def _meet(a: Values | Exclusive, b: Values | Exclusive) -> Values | Exclusive:
+    if isinstance(a, Exclusive) or isinstance(b, Exclusive):
+        return a if a == b else frozenset()
+    return a & b
+
+
+@pytest.fixture
+def value_flow() -> Callable[[KernelOp], ValueFlow]:
+    """Takes the kernel before allocation; call `check` afterwards."""
+    return ValueFlow
