@@ -25,6 +25,7 @@ from sassir.launch import read_launch_file
 from sassir.translate.cubin import read_module, write_cubin
 from sassir.translate.emit import emit_program
 from sassir.translate.shape import shape
+from sassir.verify.container import check_container
 
 PLACES = 100
 SEED = 1
@@ -49,11 +50,18 @@ def insert_nops(module: ModuleOp, count: int, rng: Random) -> int:
 
 
 def grow(original: bytes, count: int = PLACES, seed: int = SEED) -> bytes:
-    """The cubin with `count` NOPs in each kernel. Raises SassirError when it holds no code that may move."""
+    """The cubin with `count` NOPs in each kernel.
+
+    Raises SassirError when it holds no code that may move, and when the container checker finds something in the result.
+    """
     module = read_module(original)
     if not insert_nops(module, count, Random(seed)):
         raise SassirError("no kernel of the file may move")
-    return write_cubin(emit_program(module))
+    grown = write_cubin(emit_program(module))
+    for finding in check_container(grown):
+        if finding.error:
+            raise SassirError(f"{finding.kernel}: {finding.message} [{finding.rule}]")
+    return grown
 
 
 def candidates(folder: Path, arch: str) -> Iterator[Candidate]:

@@ -189,21 +189,29 @@ def run(name: str, make: Callable[[Path, str], Iterator[Candidate]], description
     parser.add_argument("--timeout", type=float, default=30, metavar="SECONDS", help="for one launch (default: 30)")
     parser.add_argument("--dry-run", metavar="ARCH", help="make all candidates for this architecture, launch nothing")
     options = parser.parse_args()
-    start = time.perf_counter()
-    if options.dry_run:
-        made = list(make(options.cubins, options.dry_run))
-        for candidate in made:
-            print(f"{candidate.kernel:<18}{candidate.check:<40}{candidate.made if isinstance(candidate.made, str) else 'made'}")
-        return 1 if any(isinstance(candidate.made, str) for candidate in made) else 0
     try:
-        with Worker(options.timeout) as worker:
-            device = worker.describe_device()
-            records = [record for c in make(options.cubins, device.arch) for record in check(worker, c, options.limit << 20)]
+        return try_all(options.cubins, options.dry_run, make) if options.dry_run else judge_all(name, make, options)
     except SassirError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
+
+
+def try_all(folder: Path, arch: str, make: Callable[[Path, str], Iterator[Candidate]]) -> int:
+    """Make all candidates, launch nothing. Returns the exit status."""
+    made = list(make(folder, arch))
+    for candidate in made:
+        print(f"{candidate.kernel:<18}{candidate.check:<40}{candidate.made if isinstance(candidate.made, str) else 'made'}")
+    return 1 if any(isinstance(candidate.made, str) for candidate in made) else 0
+
+
+def judge_all(name: str, make: Callable[[Path, str], Iterator[Candidate]], options: argparse.Namespace) -> int:
+    """Launch all candidates, print and write what came out. Returns the exit status."""
+    start = time.perf_counter()
+    with Worker(options.timeout) as worker:
+        device = worker.describe_device()
+        records = [record for c in make(options.cubins, device.arch) for record in check(worker, c, options.limit << 20)]
     if not records:
-        parser.error(f"{options.cubins} has no cubins for {device.arch}; build them with bench/build_kernels.py --arch {device.arch}")
+        raise SassirError(f"{options.cubins} has no cubins for {device.arch}; build them with build_kernels.py --arch {device.arch}")
     print("\n".join(summarise(records)))
     seconds = time.perf_counter() - start
     output = options.output / f"{name}-{device.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"

@@ -32,7 +32,7 @@ REPLACEMENTS = {
     "wrong result": ("/*0220*/ FADD R7, R7, 0.5 ;", "FADD R7, R7, 0.75 ;"),
     "illegal address": ("/*0750*/ LEA.HI.X R3, R0, UR7, R3, 0x2, P0 ;", "MOV R3, RZ ;"),
     "misaligned access": ("/*0740*/ LEA R2, P0, R0, UR6, 0x2 ;", "LEA R2, P0, R0, UR6, 0x1 ;"),
-    "endless loop": ("/*0770*/ EXIT ;", "BRA `(.L3) ;"),
+    "endless loop": ("[B------:R-:W-:-:S05] /*0770*/ EXIT ;", ".L:\n[B------:R-:W-:-:S05] BRA `(.L) ;"),
 }
 """Fault to the line that makes it."""
 

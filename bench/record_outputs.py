@@ -1,8 +1,8 @@
 """Record what the GPU computes, so that the emulator is compared with hardware where there is no GPU.
 
-    python bench/build_kernels.py --arch sm_90 -o DIR && python bench/record_outputs.py DIR
+    python bench/record_outputs.py
 
-Every launch of every bench kernel whose buffers hold at most --limit bytes runs twice. Writes bench/results/outputs/ARCH.json: the
+Every launch of the suite's kernels (bench/cubins) that is not there to be timed runs twice. Writes bench/results/outputs/ARCH.json: the
 SHA-256 of each output buffer, or why there is none (the kernel differs from itself, or fails), and one ARCH/KERNEL.npz with
 the content of the buffers of at most 16 KiB, keys `LAUNCH/BUFFER`, so that a test can say which element differs.
 """
@@ -14,7 +14,6 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -23,19 +22,12 @@ import numpy as np
 
 from sassir.errors import SassirError
 from sassir.gpu import Worker
-from sassir.launch import Launch, Outputs, compare, read_launch_file
+from sassir.gpu.suite import Entry, find_suite
+from sassir.launch import Launch, Outputs, compare
 from sassir.launch.data import Array
 
 BENCH = Path(__file__).parent
 KEPT_BYTES = 16 << 10
-
-
-def kernels(folder: Path, arch: str) -> Iterator[tuple[str, bytes]]:
-    """Every bench kernel of the folder that has a launch file, and its cubin."""
-    for path in sorted((BENCH / "launch").glob("*.toml")):
-        cubin = folder / f"{path.stem}.{arch}.cubin"
-        if cubin.exists():
-            yield path.stem, cubin.read_bytes()
 
 
 def run_twice(worker: Worker, cubin: bytes, launch: Launch) -> Outputs | str:
@@ -46,6 +38,16 @@ def run_twice(worker: Worker, cubin: bytes, launch: Launch) -> Outputs | str:
         return str(error)
     difference = compare(launch, first, second)
     return first if difference is None else f"differs from itself: {difference}"
+
+
+def record(worker: Worker, entry: Entry, folder: Path) -> dict[str, Outputs | str]:
+    """Run the small launches of a kernel, and keep small outputs in an .npz of the folder."""
+    launches = [launch for launch in entry.file.launches.values() if launch.name not in entry.file.timed]
+    results = {launch.name: run_twice(worker, entry.cubin.read_bytes(), launch) for launch in launches}
+    arrays = {f"{name}/{b}": a for name, o in results.items() if not isinstance(o, str) for b, a in o.items()}
+    kept = {key: array for key, array in arrays.items() if array.nbytes <= KEPT_BYTES}
+    np.savez_compressed(folder / f"{entry.kernel}.npz", **kept)  # type: ignore[arg-type]
+    return results
 
 
 def digest(array: Array) -> str:
@@ -61,36 +63,20 @@ def commit() -> str | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cubins", type=Path, metavar="DIR", help="cubins made by build_kernels.py for this GPU")
     parser.add_argument("-o", "--output", type=Path, default=BENCH / "results" / "outputs", metavar="DIR")
-    parser.add_argument("--limit", type=int, default=1 << 20, metavar="BYTES", help="of the buffers of a launch (default: 1 MiB)")
     options = parser.parse_args()
     records: dict[str, dict[str, Any]] = {}
     with Worker() as worker:
         device = worker.describe_device()
         folder = options.output / device.arch
         folder.mkdir(parents=True, exist_ok=True)
-        for kernel, cubin in kernels(options.cubins, device.arch):
-            launches = [x for x in read_launch_file(BENCH / "launch" / f"{kernel}.toml").launches.values() if x.nbytes <= options.limit]
-            results = {launch.name: run_twice(worker, cubin, launch) for launch in launches}
-            records[kernel] = {
-                "cubin": hashlib.sha256(cubin).hexdigest(),
-                "launches": {
-                    name: outputs if isinstance(outputs, str) else {buffer: digest(array) for buffer, array in outputs.items()}
-                    for name, outputs in results.items()
-                },
+        for entry in find_suite(BENCH, device.arch):
+            results = record(worker, entry, folder)
+            records[entry.kernel] = {
+                "cubin": hashlib.sha256(entry.cubin.read_bytes()).hexdigest(),
+                "launches": {name: o if isinstance(o, str) else {b: digest(a) for b, a in o.items()} for name, o in results.items()},
             }
-            kept = {
-                f"{name}/{buffer}": array
-                for name, outputs in results.items()
-                if not isinstance(outputs, str)
-                for buffer, array in outputs.items()
-                if array.nbytes <= KEPT_BYTES
-            }
-            np.savez_compressed(folder / f"{kernel}.npz", **kept)  # type: ignore[arg-type]
-            print(f"{kernel:<18}{', '.join(f'{n}: {o}' if isinstance(o, str) else n for n, o in results.items())}")
-    if not records:
-        parser.error(f"{options.cubins} has no cubins for {device.arch}; build them with bench/build_kernels.py --arch {device.arch}")
+            print(f"{entry.kernel:<18}{', '.join(f'{n}: {o}' if isinstance(o, str) else n for n, o in results.items())}")
     head = {"device": device._asdict(), "date": date.today().isoformat(), "commit": commit()}
     path = options.output / f"{device.arch}.json"
     path.write_text(json.dumps({**head, "kernels": records}, indent=1) + "\n", encoding="utf-8")

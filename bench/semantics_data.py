@@ -1,20 +1,24 @@
-"""Operands for the test of each instruction: random ones, edge values, and values that are hard to round. The same bits every time."""
+"""Operands for the test of each instruction: random ones, edge values, values that are hard to round, and all pairs of exponents.
+
+The same bits every time.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 Words = NDArray[np.uint32]
 
-LANES = 1 << 17
+BLOCK, BLOCKS = 1 << 12, 16
+"""Lanes that get their operands the same way, and how many such blocks there are; behind them is the grid of exponents."""
+LANES = BLOCK * BLOCKS + (1 << 16)
 """Lanes of a test, whole warps."""
-BLOCK = 1 << 12
-"""Lanes that get their operands the same way."""
-SOURCES = 15
+SOURCES = 16
 """Words that an instruction may read."""
 CONSTANTS = 8
 """Words of constant memory that it may read."""
@@ -39,9 +43,9 @@ class _Bits:
     def __init__(self, seed: int) -> None:
         self._generator = np.random.PCG64(seed)
 
-    def words(self, bits: int = 32) -> Words:
+    def words(self, bits: int = 32, count: int = BLOCK) -> Words:
         """Random words of so many low bits."""
-        return (self._generator.random_raw(BLOCK) >> np.uint64(64 - bits)).astype(np.uint32)
+        return (self._generator.random_raw(count) >> np.uint64(64 - bits)).astype(np.uint32)
 
     def exponents(self, first: int, count: int) -> Words:
         """Random numbers from `first` on."""
@@ -80,7 +84,7 @@ def _double(bits: _Bits, sparse: bool, exponents: tuple[int, int], source: int) 
 def _block(bits: _Bits, index: int, source: int) -> Words:
     """The operands of one block."""
     near, wide = (124, 8), (0, 256)
-    match index % 16:
+    match index:
         case 0 | 1:
             return EDGES[bits.words(16) % np.uint32(len(EDGES))]
         case 2:
@@ -113,19 +117,25 @@ def _block(bits: _Bits, index: int, source: int) -> Words:
             return _double(bits, True, (490, 30) if source < 4 else (0, 30), source)
 
 
+def _grid(bits: _Bits, source: int) -> Words:
+    """Random singles whose exponents go through all pairs in the first two sources; in every third one they are random."""
+    pair = np.arange(1 << 16, dtype=np.uint32)
+    exponents = (pair >> np.uint32(8), pair & np.uint32(0xFF), bits.words(8, len(pair)))[source % 3]
+    return bits.words(1, len(pair)) << np.uint32(31) | exponents << np.uint32(23) | bits.words(23, len(pair))
+
+
 @cache
 def operands() -> Words:
     """All sources, of the shape (sources, lanes)."""
-    result = np.empty((SOURCES, LANES), np.uint32)
+    sources: list[Words] = []
     for source in range(SOURCES):
         bits = _Bits(source)
-        for index in range(LANES // BLOCK):
-            result[source, index * BLOCK : (index + 1) * BLOCK] = _block(bits, index, source)
-    return result
+        sources.append(np.concatenate([*(_block(bits, index, source) for index in range(BLOCKS)), _grid(bits, source)]))
+    return np.stack(sources)
 
 
 @cache
-def constants(form: int) -> Words:
-    """The words of constant memory for the form of this number."""
-    choices: Any = np.random.PCG64(1000 + form).random_raw(CONSTANTS)
+def constants(text: str) -> Words:
+    """The words of constant memory for this instruction."""
+    choices: Any = np.random.PCG64(crc32(text.encode())).random_raw(CONSTANTS)
     return EDGES[choices % len(EDGES)]

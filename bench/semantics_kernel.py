@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -17,23 +16,17 @@ from sassir.asm.parse import parse_instruction
 from sassir.asm.program import Line, Program
 from sassir.encoders import table
 from sassir.isa.semantics import Constant, Evaluator, Register, semantics
+from sassir.machine import machine
 from sassir.translate.cubin import read_program, write_cubin
 
 ARCH = "sm_90"
 KERNEL = "frame"
 FRAME = Path(__file__).parents[1] / "tests" / "cubins" / f"{KERNEL}.{ARCH}.cubin"
-FORMS = Path(__file__).with_name("semantics_forms.txt")
 THREADS = 256
 CONSTANT_BASE = 0x220
 """Where bank 0 holds the words that instructions may read, behind two pointers."""
 
-LATE = {"BREV", "DMMA", "F2F", "F2I", "FCHK", "FLO", "FRND", "I2F", "I2I", "LDG", "MATCH", "MOVM", "MUFU", "POPC", "REDUX", "S2R", "SHFL"}
-"""Instructions whose results a scoreboard announces: those that ptxas gives one."""
-
 _EVERYTHING = tuple(range(SCOREBOARDS))
-_CALM = Control(stall=15, yield_=True, wait=_EVERYTHING)
-_LATE = Control(stall=15, yield_=True, write=0, wait=_EVERYTHING)
-_STORE = Control(stall=15, yield_=True, read=0, wait=_EVERYTHING)
 _SETTLE = ("NOP",) * 4
 """Time for a result of fixed latency, and for what crosses from one register file to another."""
 
@@ -47,8 +40,10 @@ class Probe(NamedTuple):
 
     @property
     def registers(self) -> list[str]:
-        """The registers that are loaded, each once."""
-        return list(dict.fromkeys(s.name for s in self.evaluator.sources if isinstance(s, Register)))
+        """The registers that are loaded, each once; the guard is the last one."""
+        guard = self.instruction.guard
+        names = [s.name for s in self.evaluator.sources if isinstance(s, Register)]
+        return list(dict.fromkeys([*names, *(guard.registers if guard is not None else ())]))
 
     @property
     def constants(self) -> list[Constant]:
@@ -96,8 +91,11 @@ def _instruction(text: str) -> Instruction:
 
 
 def _timed(instruction: Instruction) -> Instruction:
-    mnemonic = instruction.mnemonic
-    return instruction._replace(control=_STORE if mnemonic == "STG" else _LATE if mnemonic in LATE else _CALM)
+    """With the longest stall, waiting for everything; what finishes late announces it."""
+    timing = machine(ARCH).timing(instruction)
+    write = 0 if timing.writes_late and timing.writers else None
+    read = 0 if timing.reads_late and write is None else None
+    return instruction._replace(control=Control(15, True, write, read, _EVERYTHING))
 
 
 def _prologue(registers: Sequence[str]) -> Iterator[str]:
@@ -134,22 +132,3 @@ def _epilogue(results: Sequence[str]) -> Iterator[str]:
 
 def _offset(k: int) -> str:
     return f"+{4 * LANES * k:#x}" if k else ""
-
-
-def forms() -> list[str]:
-    """All instructions to test, from the list beside this file."""
-    lines = FORMS.read_text(encoding="utf-8").splitlines()
-    return list(dict.fromkeys(text for line in lines if line and line[0] != "#" for text in expand(line)))
-
-
-_BRACE = re.compile(r"\{([^{}]*)\}")
-
-
-def expand(pattern: str) -> Iterator[str]:
-    """`FADD{/.FTZ} R1` as `FADD R1` and `FADD.FTZ R1`."""
-    brace = _BRACE.search(pattern)
-    if brace is None:
-        yield pattern
-        return
-    for choice in brace[1].split("/"):
-        yield from expand(pattern[: brace.start()] + choice + pattern[brace.end() :])

@@ -47,5 +47,3 @@ def _schedule(word: int, rng: Random) -> int:
     control = Control(rng.randint(1, 11), not keep, scoreboard(), scoreboard(), wait)
     word = word if keep else word & ~(7 << 122)
     return word & ~(0x1FFFF << 105) | encode_control(control) << 105
-
-

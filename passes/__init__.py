@@ -31,10 +31,64 @@ def _check_schedule() -> type[ModulePass]:
     return CheckSchedule
 
 
+def _verify_ssa() -> type[ModulePass]:
+    from sassir.passes.verify_ssa import VerifySsa
+
+    return VerifySsa
+
+
 def _virtualise() -> type[ModulePass]:
     from sassir.passes.virtualise import Virtualise
 
     return Virtualise
+
+
+def _dce() -> type[ModulePass]:
+    from sassir.passes.dce import DeadCodeElimination
+
+    return DeadCodeElimination
+
+
+def _gvn() -> type[ModulePass]:
+    from sassir.passes.gvn import GlobalValueNumbering
+
+    return GlobalValueNumbering
+
+
+def _licm() -> type[ModulePass]:
+    from sassir.passes.licm import LoopInvariantCodeMotion
+
+    return LoopInvariantCodeMotion
+
+
+def _promote_local() -> type[ModulePass]:
+    from sassir.passes.promote_local import PromoteLocal
+
+    return PromoteLocal
+
+
+def _schedule() -> type[ModulePass]:
+    from sassir.passes.schedule import Schedule
+
+    return Schedule
+
+
+def _share_addresses() -> type[ModulePass]:
+    from sassir.passes.share_addresses import ShareAddresses
+
+    return ShareAddresses
+
+
+def _specialize() -> type[ModulePass]:
+    from sassir.passes.specialize import Specialize
+
+    return Specialize
+
+
+def _unroll() -> type[ModulePass]:
+    from sassir.passes.unroll import Unroll
+
+    return Unroll
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
@@ -42,6 +96,15 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     "sass-assign-control": _assign_control,
     "sass-check-allocation": _check_allocation,
     "sass-check-schedule": _check_schedule,
+    "sass-dce": _dce,
+    "sass-gvn": _gvn,
+    "sass-licm": _licm,
+    "sass-promote-local": _promote_local,
+    "sass-schedule": _schedule,
+    "sass-share-addresses": _share_addresses,
+    "sass-specialize": _specialize,
+    "sass-unroll": _unroll,
+    "sass-verify-ssa": _verify_ssa,
     "sass-virtualise": _virtualise,
 }
 """Factories, so that a pass is imported only when it runs."""

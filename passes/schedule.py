@@ -18,16 +18,17 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.machine import machine
 from sassir.rewrite.kernels import free_kernels
+from sassir.schedule.budget import register_budget
 from sassir.schedule.graph import Graph
-from sassir.schedule.order import Pressure, cycles_of, schedule
+from sassir.schedule.order import ROOM, Pressure, cycles_of, schedule
 
 
 @dataclass(frozen=True)
 class Schedule(ModulePass):
     """Orders every block by its latencies, within `max-registers` general registers if that is possible.
 
-    Without the option it takes as many registers as the code had in use before. A block keeps its order where the new one
-    is not expected to be faster.
+    Without the option it takes as many as cost no warp (see `register_budget`). A block keeps its order where the new one is
+    not expected to be faster.
     """
 
     name = "sass-schedule"
@@ -46,7 +47,8 @@ class _Scheduler:
         self.machine = machine(arch)
         self.liveness = Liveness(flow_of(kernel.body))
         self.graphs = [Graph(block, self.facts, self.machine) for block in self.blocks]
-        self.limit = limit if limit is not None else max(self._most(b) for b in range(len(self.blocks)))
+        used = max(self._most(b) for b in range(len(self.blocks)))
+        self.limit = limit if limit is not None else register_budget(arch, used, self.facts) - ROOM
 
     def run(self) -> bool:
         """Returns whether an operation changed its place."""

@@ -17,11 +17,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from sassir.analysis.bonds import filled_holes, neighbours, tied
 from sassir.analysis.divergence import Divergence
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
-from sassir.analysis.ssa import filled_holes, neighbours, tied
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import ALLOCATED, KernelOp
@@ -82,10 +82,12 @@ def _hidden_use(body: Region) -> str | None:
         reason = None
         if op.MNEMONIC == "RET" and not op.successors:
             reason = "returns to code that is not known"
-        elif isinstance(op, SassBranch) and op.produces and op.link is None and returns:
+        elif isinstance(op, SassBranch) and op.produces and op.template.data.visible and returns:
             reason = "calls what its register says, which may be a function of this section"
         elif op.MNEMONIC == "USETMAXREG":
             reason = "changes the number of registers"
+        elif op.MNEMONIC == "BMOV" and not op.results and not op.template.text.startswith("RZ"):
+            reason = "changes which threads run, and so whose registers are written"
         if reason is not None:
             where = f" at {op.origin.data.offset:#x}" if op.origin is not None else ""
             return f"{op.MNEMONIC}{where} {reason}"

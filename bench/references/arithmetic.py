@@ -29,6 +29,10 @@ def fma(a: Any, b: Any, c: Any) -> Floats:
     return odd.view(np.float64).astype(F32)
 
 
-def flush(x: Floats) -> Floats:
-    """Denormals become zero, as `.FTZ` instructions treat operands and results."""
-    return np.where(np.abs(x) < np.finfo(F32).tiny, np.copysign(F32(0), x), x)
+def flush(x: Any) -> Floats:
+    """`x`, exact in single or double precision, as the operand or result of an `.FTZ` instruction.
+
+    What lies below the smallest normal number becomes zero, and is compared before it is rounded: 0x3f7fffff * 0x00800000 is
+    zero although rounding would lift it to 0x00800000 (measured on an H200: launch `special` of cupy_where).
+    """
+    return np.where(np.abs(x) < np.finfo(F32).tiny, np.copysign(0, x), x).astype(F32)

@@ -29,8 +29,9 @@ def cupy_ew3d(b: Arrays, s: Arrays) -> Arrays:
 
 
 def cupy_where(b: Arrays, s: Arrays) -> Arrays:
-    p, q = flush(b["a"]), flush(b["b"])
-    return {"out": np.where(p > F32(0.5), flush(p * q), flush(p + q))}
+    # In double precision: every product is exact, every sum has bits enough (53 of 2 * 24 + 2) to be rounded once more.
+    p, q = (flush(b[name]).astype(np.float64) for name in "ab")
+    return {"out": np.where(p > 0.5, flush(p * q), flush(p + q))}
 
 
 def poly_strict(b: Arrays, s: Arrays) -> Arrays:

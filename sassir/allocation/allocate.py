@@ -2,56 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 from sassir.allocation.apply import apply
 from sassir.allocation.colouring import Colouring
 from sassir.allocation.plan import Plan
 from sassir.allocation.ranges import live_ranges
-from sassir.allocation.registers import MOST_REGISTERS, RESERVED, AllocationError, allowed_registers
+from sassir.allocation.registers import MOST_REGISTERS, NoRoomError, allowed_registers, uniform_registers
 from sassir.allocation.residence import Residence
 from sassir.allocation.spill import Spiller
 from sassir.allocation.stack import grow_frame
-from sassir.allocation.storage import WORD, MemoryStorage, Storage
+from sassir.allocation.storage import REFUGE, WORD, MemoryStorage, RegisterStorage, Storage
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pressure import pressure
 from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import R
+from sassir.dialect.registers import FILES, UP, P
+from sassir.translate.resources import RESERVED_REGISTERS
+
+MakeRoom = Callable[[KernelOp, str, int], Storage]
+"""Makes room in memory for a number of registers of a kernel, on an architecture."""
+_GRANULE = 8
+"""Registers per thread come in multiples of this, on every architecture from sm_75 to sm_121 (CUDA occupancy calculator)."""
+_SPARE = 2
+_MOST_SPARE = 16
+"""How many registers more are kept free, each time and at most, when groups do not fit although there are enough registers."""
 
 
-def allocate(kernel: KernelOp, arch: str, max_registers: int = MOST_REGISTERS) -> int:
-    """Give every value of `kernel` a register, as few as possible but as many as it had. Returns the number of copies.
+class Allocation(NamedTuple):
+    """What allocation did to a kernel."""
 
-    Raises AllocationError for a kernel whose values do not fit.
+    registers: int
+    """The register count of the kernel, the reserved ones included."""
+    copies: int
+    """Instructions added that copy one register to another."""
+    loads: int
+    """Instructions added that bring values back or make constants again."""
+
+
+def local_memory(kernel: KernelOp, arch: str, registers: int) -> Storage:
+    """Room in the stack frame."""
+    pointer, offset = grow_frame(kernel, arch, registers * WORD)
+    return MemoryStorage("STL", "LDL", pointer, offset, WORD)
+
+
+def allocate(kernel: KernelOp, arch: str, most: int = MOST_REGISTERS, make_room: MakeRoom = local_memory) -> Allocation:
+    """Give every value of `kernel` a register; with no more than `most` of them as the kernel's count.
+
+    It takes as many registers as the code had before, more where more values live at once, and spills only where those are more
+    than allowed. Raises AllocationError, naming the operation or the place, where the values do not fit.
     """
-    most = max_registers - RESERVED
-    margin = 1
+    available = {"UP": UP.COUNT, "P": P.COUNT, "UR": uniform_registers(arch), "R": most - RESERVED_REGISTERS}
+    spare = dict.fromkeys(available, 0)
+    loads = 0
     while True:
         liveness = Liveness(flow_of(kernel.body))
-        if pressure(liveness).peak.get("R", 0) <= most:
-            colouring = colour(liveness, arch, most)
-            if colouring is not None:
-                return apply(kernel, colouring)
-        if margin > 16:
-            raise AllocationError("no way")
-        residence = Residence(liveness.flow, R, most - margin)
-        margin += 2
-
-        def local(slots: int) -> Storage:
-            pointer, offset = grow_frame(kernel, arch, slots * WORD)
-            return MemoryStorage("STL", "LDL", pointer, offset, WORD)
-
-        Spiller(kernel, residence, live_ranges(liveness)).run(local)
+        peak = pressure(liveness).peak
+        full = next((file for file, count in available.items() if peak.get(file, 0) > count), None)
+        if full is None:
+            found = _colour(liveness, arch, peak.get("R", 0), available["R"])
+            if isinstance(found, Colouring):
+                return Allocation(found.count + RESERVED_REGISTERS, apply(kernel, found), loads)
+            full = found.file
+            if spare[full] >= _MOST_SPARE:
+                raise found
+        loads += _spill(kernel, arch, liveness, full, available[full] - spare[full], make_room)
+        spare[full] += _SPARE
 
 
-def colour(liveness: Liveness, arch: str, most: int) -> Colouring | None:
+def _colour(liveness: Liveness, arch: str, needed: int, most: int) -> Colouring | NoRoomError:
+    """A colouring with as few general registers as it takes, or why there is none."""
     plan = Plan(liveness)
-    count = min(most, max(pressure(liveness).peak.get("R", 0), plan.original_count))
-    while count <= most:
-        allowed = allowed_registers(arch, count)
+    count = plan.original_count
+    if needed > count:
+        count = -(-(needed + RESERVED_REGISTERS) // _GRANULE) * _GRANULE - RESERVED_REGISTERS
+    while True:
+        allowed = allowed_registers(arch, min(count, most))
         plan.lay_out(allowed)
         try:
             return Colouring(liveness, plan, allowed)
-        except AllocationError as error:
-            last = error
+        except NoRoomError as error:
+            if error.file != "R" or count >= most:
+                return error
         count += 1
-    return None
+
+
+def _spill(kernel: KernelOp, arch: str, liveness: Liveness, file: str, limit: int, make_room: MakeRoom) -> int:
+    residence = Residence(liveness.flow, FILES[file], limit)
+    spiller = Spiller(kernel, residence, live_ranges(liveness))
+    if file in REFUGE:
+        return spiller.run(lambda slots: RegisterStorage(file))
+    return spiller.run(lambda slots: make_room(kernel, arch, slots))

@@ -2,70 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from sassir.allocation.colouring import Colouring
+from sassir.allocation.colouring import Colouring, Places
 from sassir.allocation.copies import parallel_copy
-from sassir.allocation.edges import place_for_copies
+from sassir.allocation.edges import Ends, ends_of_runs, is_before, put_block
+from sassir.allocation.registers import AllocationError
 from sassir.allocation.repair import Move
 from sassir.dialect import internals
+from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import REGISTERS
+from sassir.dialect.syntax import written
 from sassir.rewrite.reconstruct import reconstruct
-from sassir.dialect.edges import forwarded, own_operands
 
 
 def apply(kernel: KernelOp, colouring: Colouring) -> int:
     """Give every value its register. Returns the number of copy instructions."""
+    copies = _Copies()
     for value, register in colouring.registers.items():
         internals.retype(value, REGISTERS[register])
-    entry = dict(zip(colouring.flow.blocks, colouring.entry, strict=True))
-    definitions: dict[SSAValue, SSAValue] = {}
-    count = 0
     for op, moves in colouring.moves.items():
-        count += _copy_before(op, moves, 0, definitions)
-    for terminator, i, moves in list(_edge_moves(colouring)):
-        place = colouring.exit[colouring.flow.number[terminator.parent]]
-        reads = {place[v] for v in own_operands(terminator)}
-        block = place_for_copies(terminator, i, any(m.target in reads for m in moves))
-        assert block.last_op is not None
-        count += _copy_before(block.last_op, moves, len(own_operands(block.last_op)), definitions)
-    reconstruct(kernel.body, definitions, lambda block, variable: REGISTERS[entry[block][variable]])
-    return count
-
-
-def _copy_before(op: Operation, moves: Sequence[Move], shift: int, definitions: dict[SSAValue, SSAValue]) -> int:
-    """Put a parallel copy before `op`; `shift` is added to the operand numbers in it. New definitions of values are noted."""
-    assert op.parent is not None
-    ops, copies = parallel_copy([m[:3] for m in moves])
-    op.parent.insert_ops_before(ops, op)
-    operands = list(internals.operands(op))
-    for move in moves:
-        for k in move.operands:
-            operands[k + shift] = copies[move.target]
-        if not move.operands:
-            definitions[copies[move.target]] = move.value
-    if any(move.operands for move in moves):
-        op.operands = operands
-    return len(ops)
-
-
-def _edge_moves(colouring: Colouring) -> Iterator[tuple[Operation, int, list[Move]]]:
-    """For each edge where values must move: the terminator, the number of the successor, the parallel copy."""
+        copies.put_before(op, moves)
+    ends = ends_of_runs(colouring.flow.blocks)
     for b, block in enumerate(colouring.flow.blocks):
-        place, last = colouring.exit[b], block.last_op
-        assert last is not None
-        for i, (s, values) in enumerate(zip(colouring.flow.cfg.successors[b], forwarded(last), strict=False)):
-            there = colouring.entry[s]
-            moves = [
-                Move(value, place[value], colouring.registers[argument], (k,))
-                for k, (value, argument) in enumerate(zip(values, colouring.flow.blocks[s].args, strict=True))
-                if place[value] != colouring.registers[argument]
-            ]
-            if colouring.moved:
-                live = [v for v in colouring.liveness.live_in[s] if v in colouring.moved and place[v] != there[v]]
-                moves += [Move(v, place[v], there[v], ()) for v in live]
-            if moves:
-                yield last, i, moves
+        assert block.last_op is not None
+        _put_on_edges(colouring, b, block.last_op, copies, ends)
+    entry = dict(zip(colouring.flow.blocks, colouring.entry, strict=True))
+    reconstruct(kernel.body, copies.definitions, lambda block, variable: REGISTERS[entry[block][variable]])
+    return copies.count
+
+
+class _Copies:
+    """Copies as they are put into the code."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[SSAValue, SSAValue] = {}
+        """New definitions of values that moved."""
+        self.count = 0
+
+    def put_before(self, op: Operation, moves: Sequence[Move]) -> None:
+        """Put a parallel copy before `op`."""
+        assert op.parent is not None
+        ops, copies = parallel_copy([m[:3] for m in moves])
+        op.parent.insert_ops_before(ops, op)
+        self.count += len(ops)
+        operands = list(internals.operands(op))
+        for move in moves:
+            for k in move.operands:
+                operands[k] = copies[move.target]
+            if not move.operands:
+                self.definitions[copies[move.target]] = move.value
+        if any(move.operands for move in moves):
+            op.operands = operands
+
+
+def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _Copies, ends: Ends) -> None:
+    """Let the values of block `b` be where its successors expect them."""
+    edges = [(i, moves) for i, s in enumerate(colouring.flow.cfg.successors[b]) if (moves := _moves(colouring, b, i, s))]
+    first = len(own_operands(terminator))
+    passed = [len(values) for values in forwarded(terminator)]
+    before: list[Move] = []
+    for i, moves in edges:
+        if is_before(terminator, i):
+            shift = first + sum(passed[:i])
+            before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+    if before:
+        merged = _merge(before)
+        if merged is None or not _agree(colouring, b, terminator, merged):
+            raise AllocationError(f"`{written(terminator)}` goes to places that expect one register to hold different values")
+        copies.put_before(terminator, merged)
+        return
+    for i, moves in edges:
+        copies.put_before(put_block(terminator, i, ends), moves)
+
+
+def _moves(colouring: Colouring, b: int, i: int, s: int) -> list[Move]:
+    """The parallel copy on the edge from block `b` to its successor `i`, block `s`."""
+    last, place, there = colouring.flow.blocks[b].last_op, colouring.exit[b], colouring.entry[s]
+    assert last is not None
+    moves = [
+        Move(value, place[value], colouring.registers[argument], (k,))
+        for k, (value, argument) in enumerate(zip(forwarded(last)[i], colouring.flow.blocks[s].args, strict=True))
+        if place[value] != colouring.registers[argument]
+    ]
+    if colouring.moved:
+        live = colouring.liveness.live_in[s]
+        moves += [Move(v, n, there[v], ()) for v, n in place.items() if v in colouring.moved and v in live and n != there[v]]
+    return moves
+
+
+def _merge(moves: Sequence[Move]) -> list[Move] | None:
+    """One parallel copy for all; None if two of them write different values to one register."""
+    merged: dict[int, Move] = {}
+    for move in moves:
+        known = merged.setdefault(move.target, move)
+        if known.value is not move.value or bool(known.operands) != bool(move.operands):
+            return None
+        merged[move.target] = known._replace(operands=tuple(dict.fromkeys(known.operands + move.operands)))
+    return list(merged.values())
+
+
+def _agree(colouring: Colouring, b: int, terminator: Operation, moves: Sequence[Move]) -> bool:
+    """With these moves before the terminator, every successor finds its values, and the terminator its own."""
+    before = colouring.exit[b]
+    holder = {n: v for v, n in before.items()} | {m.target: m.value for m in moves}
+    after: Places = before | {m.value: m.target for m in moves if not m.operands}
+    if any(holder[after[v]] is not v for v in own_operands(terminator)):
+        return False
+    for i, s in enumerate(colouring.flow.cfg.successors[b]):
+        live = colouring.liveness.live_in[s]
+        if any(after[v] != n or holder[n] is not v for v, n in colouring.entry[s].items() if v in live):
+            return False
+        arguments = colouring.flow.blocks[s].args
+        if any(holder[colouring.registers[a]] is not v for v, a in zip(forwarded(terminator)[i], arguments, strict=True)):
+            return False
+    return True

@@ -15,13 +15,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir import isa
 from sassir.allocation.demands import Demands, demands
 from sassir.allocation.plan import Plan
-from sassir.allocation.registers import AllocationError, file_of, fixed, is_aligned, lowest, span, starts
-from sassir.allocation.repair import Move, NoRoomError, Repair, is_met
+from sassir.allocation.registers import NoRoomError, file_of, fixed, is_aligned, lowest, members, span, starts
+from sassir.allocation.repair import Move, Repair, is_met
 from sassir.allocation.state import State
 from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.syntax import written
+from sassir.dialect.registers import R
 
 Places = dict[SSAValue, int]
 """The register of each value."""
@@ -49,6 +49,12 @@ class Colouring:
             before = next((self.exit[p] for p in flow.cfg.predecessors[b] if p in done), {})
             self._colour(b, before)
             done.add(b)
+
+    @property
+    def count(self) -> int:
+        """One more than the highest general register in use."""
+        used = [*self.registers.values(), *[m.target for moves in self.moves.values() for m in moves]]
+        return max([n for n in used if n < R.COUNT], default=-1) + 1
 
     def _colour(self, b: int, before: Places) -> None:
         """Walk over a block. `before`: where values are at the end of one of its predecessors."""
@@ -79,7 +85,7 @@ class Colouring:
         for argument in arguments:
             n = fixed(argument)
             if n is None:
-                n = next((w for w in self.plan.wishes(argument) if state.free >> w & 1), None)
+                n = next((w for w in self.plan.wishes(argument, self.registers) if state.free >> w & 1), None)
             if n is None:
                 late.append(argument)
             else:
@@ -87,7 +93,8 @@ class Colouring:
         for value in late:
             n = self._search([value], state.free)
             if n is None:
-                raise AllocationError(f"more values live at the start of a block than there are {file_of(value).FILE} registers")
+                file = file_of(value).FILE
+                raise NoRoomError(f"more values live at the start of block ^{self.flow.blocks[b].name_hint} than there are {file} registers", file)
             if value in live:
                 state.put(value, n)
             else:
@@ -139,7 +146,7 @@ class Colouring:
         if n is not None:
             occupants = [state.holder.get(m) for m in range(n, n + width)]
             return n if all([o is None or o in dying for o in occupants]) else None
-        for wish in self.plan.wishes(values[0]):
+        for wish in self.plan.wishes(values[0], self.registers):
             room = span(wish, width)
             if free & room == room and is_aligned(wish, width):
                 return wish
@@ -150,21 +157,15 @@ class Colouring:
         candidates = starts(free, file_of(values[0]), len(values), isa.alignment(len(values)))
         if not candidates:
             return None
-        others = candidates
-        while others:
-            first = lowest(others)
-            others &= others - 1
+        for first in members(candidates):
             if all([self.plan.is_calm(v, first + i) for i, v in enumerate(values)]):
                 return first
         return lowest(candidates)
 
     def _repair(self, op: SassInstruction, wanted: Demands, dying: Sequence[SSAValue], state: State) -> list[int]:
         """Move live values until the operation has what it asks for. Returns the registers of the results."""
-        repair = Repair(state, internals.operands(op), wanted, dying)
-        try:
-            chosen = repair.run(op.results, self.plan)
-        except NoRoomError:
-            raise AllocationError(f"`{written(op)}`: its operands and results do not fit into the registers") from None
+        repair = Repair(state, op, wanted, dying)
+        chosen = repair.run(lambda value: next(iter(self.plan.wishes(value, self.registers)), None))
         self.moves[op] = moves = repair.moves()
         self.moved.update(m.value for m in moves if not m.operands)
         for move in moves:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from sassir.analysis.ssa import accumulator
+from sassir.analysis.bonds import accumulator
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.template import TemplateAttr

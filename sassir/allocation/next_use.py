@@ -27,6 +27,8 @@ class NextUses:
         self.flow = flow
         self.loops = loops
         self.counts = counts
+        self.passed = [forwarded(block.last_op) if block.last_op is not None else [] for block in flow.blocks]
+        """What each block gives to the arguments of each of its successors."""
         self.length: list[int] = []
         self.positions: list[dict[SSAValue, list[int]]] = []
         """Where each block itself reads a value, the last position first; what its branch passes on is not read there."""
@@ -69,15 +71,13 @@ class NextUses:
                         work.append(other)
 
     def _behind(self, b: int) -> Distances:
-        block, found = self.flow.blocks[b], Distances()
-        assert block.last_op is not None
-        passed = forwarded(block.last_op)
+        found = Distances()
         for i, s in enumerate(self.flow.cfg.successors[b]):
             arguments = self.flow.blocks[s].args
             own = set(arguments)
             way = FAR if self._leaves_loop(b, s) else 0
             values = [(v, d) for v, d in self.entry[s].items() if v not in own]
-            values += [(v, self.entry[s][a]) for v, a in zip(passed[i], arguments, strict=True) if a in self.entry[s]]
+            values += [(v, self.entry[s][a]) for v, a in zip(self.passed[b][i], arguments, strict=True) if a in self.entry[s]]
             for value, distance in values:
                 if distance + way < found.get(value, distance + way + 1):
                     found[value] = distance + way

@@ -6,14 +6,15 @@ the plan where it can: whatever the plan says, the allocation is right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from xdsl.ir import SSAValue
 
 from sassir.allocation.original import original_registers
 from sassir.allocation.ranges import Ranges, live_ranges
-from sassir.allocation.registers import fixed, lowest, starts
+from sassir.allocation.registers import fixed, members, starts
 from sassir.allocation.webs import Web, find_webs
+from sassir.analysis.bonds import tied
 from sassir.analysis.liveness import Liveness
 from sassir.dialect.registers import R
 
@@ -26,9 +27,15 @@ class Plan:
         self._ranges = live_ranges(liveness)
         self._original = original_registers(blocks)
         self._webs = find_webs(blocks, self._ranges, self._original)
+        self._partners: dict[SSAValue, list[SSAValue]] = {}
+        """The values that want the same register as a value."""
+        for a, b in [pair for block in blocks for op in block.ops for pair in tied(op)]:
+            self._partners.setdefault(a, []).append(b)
+            self._partners.setdefault(b, []).append(a)
         self._allowed = 0
         self._busy: dict[int, Ranges] = {}
         """When each register is spoken for."""
+        self._planned: dict[SSAValue, int] = {}
 
     @property
     def original_count(self) -> int:
@@ -39,25 +46,30 @@ class Plan:
         """Place the webs in the registers `allowed`."""
         self._allowed = allowed
         self._busy = {}
+        self._planned = {}
         webs = list(dict.fromkeys(self._webs.values()))
-        for web in webs:
-            web.origin = next((n - d for v, d in web.distance.items() if (n := fixed(v)) is not None), None)
-            if web.origin is not None:
-                self._place(web, web.origin)
-        for web in webs:
-            if web.origin is None and web.votes and self._fits(web, origin := web.votes.most_common(1)[0][0]):
+        fixed_webs = {web: n - d for web in webs for v, d in web.distance.items() if (n := fixed(v)) is not None}
+        for web, origin in fixed_webs.items():
+            self._place(web, origin)
+        others = [web for web in webs if web not in fixed_webs]
+        for web in [w for w in others if w.votes]:
+            origin = web.votes.most_common(1)[0][0]
+            if self._fits(web, origin):
                 self._place(web, origin)
-        for web in sorted(webs, key=_weight, reverse=True):
-            if web.origin is None and not web.is_single:
+        for web in sorted(others, key=_weight, reverse=True):
+            if not web.is_single and next(iter(web.distance)) not in self._planned:
                 self._place_anywhere(web)
 
-    def wishes(self, value: SSAValue) -> Iterable[int]:
-        """The registers that a value would like, best first."""
-        web = self._webs[value]
-        if web.origin is not None:
-            yield web.origin + web.distance[value]
-        if value in self._original:
-            yield self._original[value]
+    def wishes(self, value: SSAValue, registers: Mapping[SSAValue, int]) -> Iterable[int]:
+        """What a value would like, best first: as planned, as before, as a partner that has its register already."""
+        if value in self._planned:
+            yield self._planned[value]
+        before = self._original.get(value)
+        if before is not None and self.is_calm(value, before):
+            yield before
+        for partner in self._partners.get(value, ()):
+            if partner in registers:
+                yield registers[partner]
 
     def is_calm(self, value: SSAValue, register: int) -> bool:
         """Nothing else is planned for a register while `value` lives."""
@@ -65,29 +77,37 @@ class Plan:
         return busy is None or not busy.meets(self._ranges[value])
 
     def _fits(self, web: Web, origin: int) -> bool:
-        for d, ranges in web.ranges.items():
-            n = origin + d
-            if n < 0 or not self._allowed >> n & 1:
-                return False
-            busy = self._busy.get(n)
-            if busy is not None and busy.meets(ranges):
-                return False
-        return True
+        return all([self._is_free(origin + d, ranges) for d, ranges in web.ranges.items()])
+
+    def _is_free(self, register: int, ranges: Ranges) -> bool:
+        if register < 0 or not self._allowed >> register & 1:
+            return False
+        busy = self._busy.get(register)
+        return busy is None or not busy.meets(ranges)
 
     def _place(self, web: Web, origin: int) -> None:
-        web.origin = origin
+        for value, d in web.distance.items():
+            self._planned[value] = origin + d
         for d, ranges in web.ranges.items():
             self._busy.setdefault(origin + d, Ranges()).add(ranges)
 
     def _place_anywhere(self, web: Web) -> None:
+        """Place a web at the first registers that are free for it; or as much of it as possible, then as much as possible of the rest."""
         low = min(web.ranges)
-        candidates = starts(self._allowed, web.file, max(web.ranges) - low + 1, web.alignment, web.phase - low)
-        while candidates:
-            origin = lowest(candidates) - low
-            candidates &= candidates - 1
+        origins = [n - low for n in members(starts(self._allowed, web.file, max(web.ranges) - low + 1, web.alignment, web.phase - low))]
+        for origin in origins:
             if self._fits(web, origin):
                 self._place(web, origin)
                 return
+        rest = dict(web.distance)
+        while rest and origins:
+            parts = [[v for v, d in rest.items() if self._is_free(n + d, self._ranges[v])] for n in origins]
+            best = max(range(len(origins)), key=lambda i: len(parts[i]))
+            if not parts[best]:
+                return
+            for value in parts[best]:
+                register = self._planned[value] = origins[best] + rest.pop(value)
+                self._busy.setdefault(register, Ranges()).add(self._ranges[value])
 
 
 def _weight(web: Web) -> tuple[int, int]:

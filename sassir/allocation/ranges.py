@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Iterable
 
 from xdsl.ir import SSAValue
 
@@ -19,8 +20,12 @@ class Ranges:
 
     __slots__ = ("ranges",)
 
-    def __init__(self) -> None:
-        self.ranges: list[Range] = []
+    def __init__(self, ranges: Iterable[Range] = ()) -> None:
+        self.ranges = list(ranges)
+
+    def copy(self) -> Ranges:
+        """The same ranges, to be changed alone."""
+        return Ranges(self.ranges)
 
     def append(self, start: int, end: int) -> None:
         """Add a range behind all others."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 from xdsl.ir import SSAValue
@@ -10,14 +11,20 @@ from sassir import isa
 from sassir.dialect.registers import REGISTERS, UP, UR, P, R, SassRegister
 from sassir.errors import TranslationError
 
-RESERVED = 2
-"""Registers that the count of a kernel has beyond its highest one; without exception in the output of ptxas 11.8 to 13.5."""
 MOST_REGISTERS = 255
 """The highest register count of a kernel, the reserved ones among them."""
 
 
 class AllocationError(TranslationError):
     """Values that do not fit into the registers they may have."""
+
+
+class NoRoomError(AllocationError):
+    """There are enough registers of a file, but groups in a row do not fit into them."""
+
+    def __init__(self, message: str, file: str = "") -> None:
+        super().__init__(message)
+        self.file = file
 
 
 def uniform_registers(arch: str) -> int:
@@ -76,3 +83,10 @@ def _multiples(count: int, alignment: int, phase: int) -> int:
 def lowest(registers: int) -> int:
     """The lowest register of a set that is not empty."""
     return (registers & -registers).bit_length() - 1
+
+
+def members(registers: int) -> Iterator[int]:
+    """The registers of a set, ascending."""
+    while registers:
+        yield lowest(registers)
+        registers &= registers - 1

@@ -6,16 +6,22 @@ are moved where a constraint asks for it, instead of being kept apart beforehand
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
 
 from sassir import isa
 from sassir.allocation.demands import Demands, Group, Results
-from sassir.allocation.plan import Plan
-from sassir.allocation.registers import file_bits, file_of, fixed, is_aligned, lowest, span, starts
+from sassir.allocation.registers import NoRoomError, file_bits, file_of, fixed, is_aligned, lowest, members, span, starts
 from sassir.allocation.state import State
+from sassir.dialect import internals
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.syntax import written
+
+
+Wish = Callable[[SSAValue], int | None]
+"""The register that a value would like most."""
 
 
 class Move(NamedTuple):
@@ -28,16 +34,13 @@ class Move(NamedTuple):
     """The operands that read the copy while the value also stays where it is; empty if the value itself moves."""
 
 
-class NoRoomError(Exception):
-    """The values do not fit, in whatever order they are."""
-
-
 class Repair:
     """The rearrangement before one operation. It changes the state as it decides; `moves` tells the difference."""
 
-    def __init__(self, state: State, operands: Sequence[SSAValue], demands: Demands, dying: Sequence[SSAValue]) -> None:
+    def __init__(self, state: State, op: SassInstruction, demands: Demands, dying: Sequence[SSAValue]) -> None:
         self.state = state
-        self.operands = operands
+        self.op = op
+        self.operands = internals.operands(op)
         self.demands = demands
         self.dying = dying
         self._before = dict(state.place)
@@ -48,16 +51,16 @@ class Repair:
         self._claimed: set[SSAValue] = set()
         """Values that a group has, so that no other group can have them somewhere else."""
 
-    def run(self, results: Sequence[SSAValue], plan: Plan) -> list[int]:
+    def run(self, wish: Wish) -> list[int]:
         """Arrange everything. Returns the first register of each group of results. Raises NoRoomError."""
-        firsts = self._arrange_groups(plan)
+        firsts = self._arrange_groups(wish)
         tied = [None if r.group is None else firsts[r.group] for r in self.demands.results]
         taken = 0
         for group, first in zip(self.demands.results, tied, strict=True):
             taken |= span(first, group.width) if first is not None else 0
         chosen: list[int] = []
         for group, first in zip(self.demands.results, tied, strict=True):
-            chosen.append(self._make_room(group, results, taken, plan) if first is None else first)
+            chosen.append(self._make_room(group, taken, wish) if first is None else first)
             taken |= span(chosen[-1], group.width)
         return chosen
 
@@ -67,7 +70,7 @@ class Repair:
         moved = [Move(v, n, now[v], ()) for v, n in self._before.items() if now[v] != n]
         return moved + list(self._copies.values())
 
-    def _arrange_groups(self, plan: Plan) -> dict[int, int]:
+    def _arrange_groups(self, wish: Wish) -> dict[int, int]:
         """Put every group of operands in a row. Returns the first register of each, by its index."""
         found: dict[int, int] = {}
         for value, register in self.state.place.items():
@@ -82,7 +85,7 @@ class Repair:
                 self._claimed.update(values)
         for i, group in enumerate(self.demands.groups):
             if i not in found:
-                found[i] = self._arrange(group, plan)
+                found[i] = self._arrange(group, wish)
         return found
 
     def _values(self, group: Group) -> Sequence[SSAValue]:
@@ -94,8 +97,8 @@ class Repair:
             return True
         return value in self._claimed or fixed(value) is not None
 
-    def _arrange(self, group: Group, plan: Plan) -> int:
-        first = self._cheapest(group, next(iter(plan.wishes(self._values(group)[0])), None))
+    def _arrange(self, group: Group, wish: Wish) -> int:
+        first = self._cheapest(group, wish(self._values(group)[0]))
         self._settled |= span(first, group.width)
         for i, value in enumerate(self._values(group)):
             target = first + i
@@ -117,7 +120,7 @@ class Repair:
         must_copy = [self._must_copy(value, group) for value in values]
         allowed = self.state.allowed & ~self._settled & ~self._copied()
         best: tuple[int, bool, int] | None = None
-        for first in _members(starts(allowed, file_of(values[0]), group.width, isa.alignment(group.width))):
+        for first in members(starts(allowed, file_of(values[0]), group.width, isa.alignment(group.width))):
             cost = 0
             for i, value in enumerate(values):
                 occupant = holder.get(first + i)
@@ -127,13 +130,13 @@ class Repair:
             if best is None or key < best:
                 best = key
         if best is None:
-            raise NoRoomError
+            raise self._no_room(values[0])
         return best[2]
 
-    def _make_room(self, group: Results, results: Sequence[SSAValue], taken: int, plan: Plan) -> int:
+    def _make_room(self, group: Results, taken: int, wish: Wish) -> int:
         """Free registers for results, moving what lives on. `taken`: the registers of other results."""
-        value, state = results[group.first], self.state
-        wish, only = next(iter(plan.wishes(value)), None), fixed(value)
+        value, state = self.op.results[group.first], self.state
+        wanted, only = wish(value), fixed(value)
         dying = 0
         for other in self.dying:
             dying |= 1 << state.place[other]
@@ -143,9 +146,9 @@ class Repair:
         else:
             candidates = starts(state.allowed & ~hard, file_of(value), group.width, isa.alignment(group.width))
         if not candidates:
-            raise NoRoomError
+            raise self._no_room(value)
         in_use = ~state.free & ~dying
-        first = min(_members(candidates), key=lambda n: ((span(n, group.width) & in_use).bit_count(), n != wish, n))
+        first = min(members(candidates), key=lambda n: ((span(n, group.width) & in_use).bit_count(), n != wanted, n))
         room = span(first, group.width)
         for register in range(first, first + group.width):
             occupant = state.holder.get(register)
@@ -185,16 +188,14 @@ class Repair:
             if file_of(other) is file and other not in self._claimed and not (room | self._settled) >> place & 1:
                 self._exchange(value, place)
                 return
-        raise NoRoomError
+        raise self._no_room(value)
+
+    def _no_room(self, value: SSAValue) -> NoRoomError:
+        file = file_of(value).FILE
+        return NoRoomError(f"`{written(self.op)}`: its operands and results do not fit into the {file} registers, in whatever order", file)
 
 
 def is_met(values: Sequence[SSAValue], first: int, place: dict[SSAValue, int]) -> bool:
     """Whether the values are in a row from register `first` on, which is aligned."""
     return is_aligned(first, len(values)) and all([place[v] == first + i for i, v in enumerate(values)])
 
-
-def _members(registers: int) -> Iterator[int]:
-    """The registers of a set, ascending."""
-    while registers:
-        yield lowest(registers)
-        registers &= registers - 1

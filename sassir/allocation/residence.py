@@ -16,7 +16,7 @@ from sassir.allocation.registers import AllocationError, file_of, fixed
 from sassir.analysis.flow import Flow
 from sassir.analysis.loops import Loop, Loops
 from sassir.dialect import internals
-from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.edges import own_operands
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import SassRegister
 from sassir.dialect.syntax import written
@@ -72,27 +72,20 @@ class Residence:
 
     def _at_join(self, b: int) -> Resident:
         """What every predecessor has in registers, then what some have."""
-        before = [p for p in self.flow.cfg.predecessors[b] if p in self._done]
+        arguments = self.flow.blocks[b].args
+        before: list[Container[SSAValue]] = []
+        for p in dict.fromkeys(self.flow.cfg.predecessors[b]):
+            for s, values in zip(self.flow.cfg.successors[p], self.uses.passed[p], strict=False):
+                if p in self._done and s == b:
+                    arriving = {a for a, v in zip(arguments, values, strict=True) if v in self.exit[p]}
+                    before.append(arriving.union(self.exit[p]))
         candidates = self._candidates(b)
         if not before:
             return dict.fromkeys(candidates[: self.limit])
-        count = {v: sum(self._arrives(p, b, v) for p in before) for v in candidates}
+        count = {v: sum([v in resident for resident in before]) for v in candidates}
         chosen = [v for v in candidates if count[v] == len(before)]
         chosen += [v for v in candidates if 0 < count[v] < len(before)]
         return dict.fromkeys(chosen[: self.limit])
-
-    def _arrives(self, p: int, b: int, value: SSAValue) -> bool:
-        """Predecessor `p` has in a register what becomes `value` in block `b`."""
-        return all(v in self.exit[p] for v in self.passed(p, b, value))
-
-    def passed(self, p: int, b: int, value: SSAValue) -> list[SSAValue]:
-        """What block `p` gives to block `b` for a value that lives there: it itself, or what an argument stands for."""
-        block, last = self.flow.blocks[b], self.flow.blocks[p].last_op
-        if value not in block.args:
-            return [value]
-        assert last is not None
-        k = block.args.index(value)
-        return [values[k] for i, values in enumerate(forwarded(last)) if last.successors[i] is block]
 
     def _at_loop(self, b: int, loop: Loop) -> Resident:
         """What the loop needs; and what only lives through it, as far as the loop leaves room."""

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from sassir.allocation.edges import place_for_copies
+from sassir.allocation.edges import ends_of_runs, is_before, put_block
 from sassir.allocation.ranges import Ranges
+from sassir.allocation.registers import AllocationError
 from sassir.allocation.residence import Residence
 from sassir.allocation.storage import RegisterStorage, Slot, Storage, number_slots
 from sassir.analysis.effects import effects
@@ -20,6 +21,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, keep_arguments, own_operands
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.syntax import written
 from sassir.rewrite.build import instruction
 from sassir.rewrite.reconstruct import reconstruct
 
@@ -49,12 +51,15 @@ class Spiller:
         self.flow = residence.flow
         self._ranges = ranges
         self._slots: dict[SSAValue, Slot] = {}
+        self._ends = ends_of_runs(self.flow.blocks)
         self._undefined = set(self.flow.blocks[0].args) if not self.flow.cfg.predecessors[0] else set[SSAValue]()
         self._dropped = self._arguments_without_register()
         self._edges = [edge for b in range(len(self.flow.blocks)) for edge in self._edges_from(b)]
         self._stored: dict[SSAValue, None] = {}
         """The values that are stored behind their definition."""
         self._definitions: dict[SSAValue, SSAValue] = {}
+        self._latest: dict[SSAValue, SSAValue] = {}
+        """The last load of each value."""
         self._stand_ins: dict[SSAValue, SSAValue] = {}
         """What names an argument that is no argument any more."""
 
@@ -91,7 +96,7 @@ class Spiller:
     def _edges_from(self, b: int) -> list[_Edge]:
         last, resident, found = self.flow.blocks[b].last_op, self.residence.exit[b], list[_Edge]()
         assert last is not None
-        for i, (s, values) in enumerate(zip(self.flow.cfg.successors[b], forwarded(last), strict=False)):
+        for i, (s, values) in enumerate(zip(self.flow.cfg.successors[b], self.residence.uses.passed[b], strict=False)):
             there, arguments = self.residence.entry[s], self.flow.blocks[s].args
             own = set(arguments)
             edge = _Edge(last, i, [v for v in there if v not in own and v not in resident], [], [])
@@ -107,9 +112,7 @@ class Spiller:
     def _slot(self, value: SSAValue) -> Slot:
         found = self._slots.get(value)
         if found is None:
-            ranges = Ranges()
-            ranges.add(self._ranges[value])
-            found = self._slots[value] = Slot(ranges)
+            found = self._slots[value] = Slot(value, self._ranges[value].copy())
         return found
 
     def _is_free(self, value: SSAValue) -> bool:
@@ -123,8 +126,11 @@ class Spiller:
                     continue
                 one, other = self._slot(argument), self._slot(value)
                 if one is not other and not one.ranges.meets(other.ranges):
+                    if len(one.values) < len(other.values):
+                        one, other = other, one
                     one.ranges.add(other.ranges)
-                    self._slots.update({v: one for v, slot in self._slots.items() if slot is other})
+                    one.values += other.values
+                    self._slots.update(dict.fromkeys(other.values, one))
 
     def _find_stored(self) -> None:
         needed = [v for values in self.residence.reloads.values() for v in values]
@@ -160,6 +166,7 @@ class Spiller:
             made = storage.load(self._slot(value))
             result = made.results[0]
         self._definitions[result] = self._variable(value)
+        self._latest[value] = result
         return made
 
     def _variable(self, value: SSAValue) -> SSAValue:
@@ -176,28 +183,33 @@ class Spiller:
         transfers = [t for t in edge.transfers if self._slots.get(t[1]) is not self._slot(t[0])]
         if not (edge.loads or edge.passed or transfers):
             return
-        block = place_for_copies(edge.terminator, edge.successor, clobbers=False)
-        last = block.last_op
-        assert last is not None
+        last, first = self._place(edge, bool(transfers))
         operands = list(internals.operands(last))
-        first = len(own_operands(last))
         ops = [self._load(value, storage) for value in edge.loads]
         for k, value in edge.passed:
             ops.append(self._load(value, storage))
-            operands[first + k] = self._last_result(value)
+            operands[first + k] = self._latest[value]
         stores: list[Operation] = []
         for argument, value, in_register in transfers:
             if not in_register:
                 ops.append(self._load(value, storage))
-            stores.append(storage.store(value if in_register else self._last_result(value), self._slot(argument)))
-        block.insert_ops_before(ops + stores, last)
+            stores.append(storage.store(value if in_register else self._latest[value], self._slot(argument)))
+        assert last.parent is not None
+        last.parent.insert_ops_before(ops + stores, last)
         if edge.passed:
             last.operands = operands
 
-    def _last_result(self, value: SSAValue) -> SSAValue:
-        """The last load of a value."""
-        variable = self._variable(value)
-        return next(made for made in reversed(self._definitions) if self._definitions[made] is variable)
+    def _place(self, edge: _Edge, stores: bool) -> tuple[Operation, int]:
+        """The operation before which something happens on an edge, and the index of the first operand that it passes there.
+
+        A load before a computed branch does no harm on its other ways; a store might.
+        """
+        terminator, i = edge.terminator, edge.successor
+        if not is_before(terminator, i):
+            return put_block(terminator, i, self._ends), 0
+        if stores and len(terminator.successors) > 1:
+            raise AllocationError(f"`{written(terminator)}` goes to computed places, on the way to which values would have to be stored")
+        return terminator, len(own_operands(terminator)) + sum(len(values) for values in forwarded(terminator)[:i])
 
     def _drop_arguments(self) -> None:
         for argument in self._dropped:

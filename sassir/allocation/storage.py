@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.allocation.ranges import Ranges
 from sassir.dialect.registers import FILES
@@ -18,7 +18,8 @@ WORD = 4
 class Slot:
     """The place of one value, or of several that never live at once."""
 
-    def __init__(self, ranges: Ranges) -> None:
+    def __init__(self, value: SSAValue, ranges: Ranges) -> None:
+        self.values = [value]
         self.ranges = ranges
         self.number = 0
 
@@ -61,7 +62,8 @@ class MemoryStorage(Storage):
         return instruction(f"{self._load} =R, {self._place(slot)}", [self._address])
 
     def _place(self, slot: Slot) -> str:
-        return f"[$R+{self._offset + slot.number * self._stride:#x}]"
+        offset = self._offset + slot.number * self._stride
+        return f"[$R+{offset:#x}]" if offset else "[$R]"
 
 
 STORE = {"P": "SEL =R, RZ, 0x1, !$P", "UP": "USEL =UR, URZ, 0x1, !$UP", "UR": "MOV =R, $UR"}

@@ -14,7 +14,7 @@ from xdsl.ir import Block, SSAValue
 from sassir import isa
 from sassir.allocation.ranges import Ranges
 from sassir.allocation.registers import file_of
-from sassir.analysis.ssa import groups, tied
+from sassir.analysis.bonds import groups, tied
 from sassir.dialect.instruction import SassInstruction
 
 
@@ -24,7 +24,7 @@ class Web:
     def __init__(self, value: SSAValue, ranges: Ranges) -> None:
         self.file = file_of(value)
         self.distance = {value: 0}
-        self.ranges = {0: ranges}
+        self.ranges = {0: ranges.copy()}
         """When the register at each distance is needed."""
         self.alignment = 1
         self.phase = 0

@@ -8,7 +8,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.propagation import Propagation
-from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR
+from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, Range
 from sassir.analysis.region_loops import RegionLoop
 from sassir.asm.operand import Operand
 from sassir.dialect.edges import decides, forwarded
@@ -150,22 +150,29 @@ TRIPS_LIMIT = 1 << 16
 def _trips(
     loop: RegionLoop, counter: BlockArgument, ahead: int, step: int, relation: str, signed: bool, bound: Argument, known: Propagation
 ) -> int | None:
-    starts: set[int | None] = set()
+    start: Range | None = None
     for block in loop.header.predecessors():
         last = block.last_op
-        if block in loop.blocks or last is None:
+        if block in loop.blocks or block not in known.reached or last is None:
             continue
         for successor, values in zip(last.successors, forwarded(last), strict=False):
             if successor is loop.header:
-                starts.add(known.range(values[counter.index]).value)
-    start, end = starts.pop() if len(starts) == 1 else None, _number(bound, known)
-    if start is None or end is None:
+                found = known.range(values[counter.index])
+                start = found if start is None else start.join(found)
+    end = _number(bound, known)
+    if start is None or end is None or (start.value is None and (relation == "NE" or max(start.high, end) > LARGEST_SIGNED)):
         return None
-    tested, trips = start + ahead, 1
+    counts = {_count(first + ahead, step, relation, end, signed) for first in start}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def _count(tested: int, step: int, relation: str, end: int, signed: bool) -> int | None:
+    """The iterations from a first tested value on; the nearer that is to the end, the fewer, as long as nothing wraps around."""
+    trips = 1
     while trips < TRIPS_LIMIT and _holds(relation, tested, end, signed):
         tested += step
         trips += 1
-    return trips if trips < TRIPS_LIMIT else None
+    return trips if trips < TRIPS_LIMIT and (relation == "NE" or abs(tested) <= LARGEST_SIGNED) else None
 
 
 def _holds(relation: str, a: int, b: int, signed: bool) -> bool:

@@ -12,6 +12,7 @@ import re
 
 from xdsl.ir import Operation, Region, SSAValue
 
+from sassir.analysis.calls import match_calls
 from sassir.analysis.cfg import Cfg
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
@@ -21,6 +22,10 @@ from sassir.dialect.operations import COLLECTIVE
 from sassir.dialect.registers import P, R, file_of
 
 _OF_THREADS = (R.FILE, P.FILE)
+_EQUALISING = frozenset({"sass.vote"})
+"""Operations that give all threads of the warp the same result, whatever their operands are."""
+_ONE_FOR_ALL = frozenset({"constant", "global", "shared"})
+"""Memory that all threads of a warp read alike, if from the same address: one access serves all."""
 _OF_THE_CTA = re.compile(r"SRZ|SR_(?:N?CTAID|NTID|SMEMSZ|SWIN(?:HI|LO)|Cga\w+)(?:\.[XYZ])?")
 """Special registers that are equal in all threads of a CTA."""
 
@@ -30,13 +35,17 @@ class Divergence:
 
     def __init__(self, region: Region) -> None:
         self._flow = flow = flow_of(region)
-        reverse: list[list[int]] = [[] for _ in flow.blocks]
-        for block, targets in enumerate(flow.cfg.successors):
+        self._calls = match_calls(flow)
+        self._predecessors: list[list[int]] = [[] for _ in flow.blocks]
+        for block, targets in enumerate(self._calls.successors):
             for target in targets:
-                reverse[target].append(block)
-        self._postdominators = Cfg(reverse, [b for b, targets in enumerate(flow.cfg.successors) if not targets]).dominators
+                self._predecessors[target].append(block)
+        exits = [b for b, targets in enumerate(self._calls.successors) if not targets]
+        self._postdominators = Cfg(self._predecessors, exits).dominators
         self._ends: dict[int, int] = {}
-        """For each block where the warp may be split, the block where it is together again; -1 for none."""
+        """For each block where the warp may be split, the block where it is together again; -1 for none in its function."""
+        self._inside: set[int] = set()
+        """The blocks of functions that are called where the warp may be split."""
         self.varying: set[SSAValue] = set()
         self._work: list[SSAValue] = []
         for root in flow.cfg.roots:
@@ -51,9 +60,9 @@ class Divergence:
                 self._reach(use.operation, use.index)
 
     @property
-    def split(self) -> frozenset[int]:
+    def split(self) -> set[int]:
         """The numbers of the blocks, in layout order, where some threads of a warp may run without the others."""
-        return frozenset(self._ends)
+        return self._inside.union(self._ends)
 
     def _vary(self, values: tuple[SSAValue, ...]) -> None:
         for value in values:
@@ -64,7 +73,8 @@ class Divergence:
     def _reach(self, op: Operation, index: int) -> None:
         """Operand `index` of `op` varies."""
         if op.parent is None or op is not op.parent.last_op:
-            self._vary(op.results)
+            if op.name not in _EQUALISING:
+                self._vary(op.results)
             return
         own = len(own_operands(op))
         if index >= own:
@@ -74,34 +84,67 @@ class Divergence:
             self._branch(op)
 
     def _branch(self, op: Operation) -> None:
-        """The threads of a warp go different ways from `op`, if there are several."""
-        if len(op.successors) < 2 or op.parent is None:
+        """The threads of a warp go different ways from `op`, if there are several. A RET has one for all that came together."""
+        if op.parent is not None and op is op.parent.last_op:
+            block = self._flow.number[op.parent]
+            if len(self._calls.successors[block]) > 1:
+                self._split_behind(block)
+
+    def _split_behind(self, block: int) -> None:
+        """The warp is split from the end of `block` on. A split inside of another one ends no later: its blocks are known already."""
+        if block in self._ends:
             return
-        end = self._end(self._flow.number[op.parent])
+        found, end = self._until_together(block)
+        self._ends |= dict.fromkeys(found, end)
         if end >= 0:
             self._vary(self._flow.blocks[end].args)
-        work = [self._flow.number[s] for s in op.successors]
-        passed: set[int] = set()
+        for b in found:
+            self._vary_all(b)
+            if b in self._calls.callee:
+                self._split_inside(self._calls.callee[b])
+            for caller in self._calls.callers.get(b, ()):
+                self._split_behind(caller)
+
+    def _until_together(self, block: int) -> tuple[list[int], int]:
+        """The blocks, not known before, that a split at the end of `block` reaches, and where the warp is together again.
+
+        That is the first block to which all ways lead, if each comes to it through a BSYNC.
+        """
+        end, together = self._postdominators[block], True
+        found: list[int] = []
+        passed = {-1}
+        work = [(s, False) for s in self._calls.successors[block]]
+        while work:
+            b, synchronised = work.pop()
+            if b == end:
+                together = together and synchronised
+            elif b not in passed:
+                passed.add(b)
+                if b in self._ends:
+                    work.append((self._ends[b], True))
+                else:
+                    found.append(b)
+                    work += [(s, self._synchronises(b)) for s in self._calls.successors[b]]
+            if not work and end >= 0 and not together:
+                work, end, together = [(end, False)], self._postdominators[end], True
+        return found, end
+
+    def _split_inside(self, first: int) -> None:
+        """A function is called while the warp is split."""
+        work = [first]
         while work:
             b = work.pop()
-            if b == end or b in passed or b < 0:
-                continue
-            passed.add(b)
-            if b in self._ends:
-                work.append(self._ends[b])
-                continue
-            self._ends[b] = end
-            self._vary(self._flow.blocks[b].args)
-            for inner in self._flow.blocks[b].ops:
-                self._vary(inner.results)
-            work += self._flow.cfg.successors[b]
+            if b not in self._inside:
+                self._inside.add(b)
+                self._vary_all(b)
+                work += self._calls.successors[b]
+                if b in self._calls.callee:
+                    work.append(self._calls.callee[b])
 
-    def _end(self, block: int) -> int:
-        """Where a warp that was split at the end of `block` is together again."""
-        end = self._postdominators[block]
-        while end >= 0 and not all(self._synchronises(b) for b in self._flow.cfg.predecessors[end]):
-            end = self._postdominators[end]
-        return end
+    def _vary_all(self, block: int) -> None:
+        self._vary(self._flow.blocks[block].args)
+        for op in self._flow.blocks[block].ops:
+            self._vary(op.results)
 
     def _synchronises(self, block: int) -> bool:
         last = self._flow.blocks[block].last_op
@@ -112,8 +155,10 @@ def _differs(op: SassInstruction) -> bool:
     """The results differ between threads even if no operand does, or the branch always splits the warp."""
     if isinstance(op, SassBranch):
         return COLLECTIVE[0] == op.MNEMONIC
-    if op.MNEMONIC == "VOTE":
+    if op.name in _EQUALISING:
         return False
-    arguments = op.template.data.arguments
-    special = next((a.template for a in arguments if a.template.startswith("SR")), None)
-    return not effects(op).pure if special is None else _OF_THE_CTA.fullmatch(special) is None
+    special = next((a.template for a in op.template.data.arguments if a.template.startswith("SR")), None)
+    if special is not None:
+        return _OF_THE_CTA.fullmatch(special) is None
+    does = effects(op)
+    return not (does.droppable and does.loads <= _ONE_FOR_ALL) or does.warp or does.clock

@@ -27,10 +27,21 @@ ReadConstant = Callable[[int, int], int | None]
 """The word at a bank and byte offset of constant memory; None if it is not known."""
 
 
+_MANTISSA, _EXPONENT = (1 << 23) - 1, 0xFF << 23
+
+
+def _is_exact(op: SassInstruction, reads: Sequence[int | None]) -> bool:
+    """The semantics of MUFU holds to within an ulp only; but the reciprocal of a power of two has no error."""
+    word = reads[0] if len(reads) == 1 else None
+    if op.modifiers is None or op.modifiers.data != "RCP" or word is None:
+        return False
+    return not word & _MANTISSA and 0 < word & _EXPONENT < _EXPONENT
+
+
 def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstant, arch: str) -> tuple[int, ...] | None:
     """The results of an operation, its guard aside, for the values `reads`. None if one that matters, or the semantics, is not known."""
     plan = _plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
-    if plan is None:
+    if plan is None or (op.MNEMONIC == "MUFU" and not _is_exact(op, reads)):
         return None
     values: list[np.ndarray] = []
     for source, place in zip(plan.evaluator.sources, plan.reads, strict=True):

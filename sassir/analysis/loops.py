@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from sassir.analysis.cfg import Cfg
 
 
-@dataclass
+@dataclass(eq=False)
 class Loop:
     """A natural loop, by block numbers."""
 

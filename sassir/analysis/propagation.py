@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, WORD, WORD_BITS, Range, exactly, restrict
-from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
+from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
@@ -45,6 +45,7 @@ class Propagation:
         self._rooted = entered_from_elsewhere(kernel.body)
         self._blocks = [kernel.body.blocks[0]]
         self._operations: list[Operation] = []
+        self._taken_apart: dict[SassInstruction, list[Argument]] = {}
         self._run()
         for block in self._rooted - self.reached:
             self._blocks.append(block)
@@ -102,10 +103,13 @@ class Propagation:
             taken = [0] if guard else [1]
         values = forwarded(op)
         for i in taken:
-            successor = op.successors[i]
+            successor, learned = op.successors[i], self._learned(op, i)
             for argument, value in zip(successor.args, values[i], strict=False):
-                if value in self._ranges:
-                    self._raise(argument, self._passed(op, i, value))
+                found = self._ranges.get(value)
+                if found is not None:
+                    for relation, bound, signed in learned.get(value, ()):
+                        found = restrict(found, relation, bound, signed)
+                    self._raise(argument, found)
             if (op.parent, i) not in self._edges:
                 self._edges.add((op.parent, i))
                 self._blocks.append(successor)
@@ -131,9 +135,9 @@ class Propagation:
         low = self._bounds[bisect_right(self._bounds, found.low) - 1]
         return Range(low, self._bounds[bisect_left(self._bounds, found.high)])
 
-    def _passed(self, op: SassBranch | NextOp, i: int, value: SSAValue) -> Range:
-        """What `value` is when control goes on to successor `i`: the comparisons that decide may tell more."""
-        found = self.range(value)
+    def _learned(self, op: SassBranch | NextOp, i: int) -> dict[SSAValue, list[tuple[str, Range, bool]]]:
+        """What the comparisons that decide tell about values when control goes on to successor `i`."""
+        learned: dict[SSAValue, list[tuple[str, Range, bool]]] = {}
         decisions: list[tuple[SSAValue, bool]] = []
         if decides(op) and op.guard is not None:
             decisions.append((op.guard, (i == 0) == (op.unless is None)))
@@ -143,9 +147,13 @@ class Propagation:
             if not isinstance(compare, SassInstruction) or compare.MNEMONIC not in ("ISETP", "UISETP") or compare.guard is not None:
                 continue
             name, *modifiers = compare.modifiers.data.split(".") if compare.modifiers is not None else [""]
-            operands = arguments(compare)
-            first, second, other = [a for a in operands if not a.written][:3]
-            if name not in COMPLEMENT or "EX" in modifiers or flag not in operands[0].results or modifiers[-1] != "AND":
+            operands = self._arguments(compare)
+            first, second, other, *lower = [a for a in operands if not a.written]
+            if name not in COMPLEMENT or flag not in operands[0].results or "AND" not in modifiers:
+                continue
+            if lower:
+                if lower[0].values and other.text == "PT" and self._equal(first, second):
+                    decisions.append((lower[0].values[0], holds != lower[0].operand.negated))
                 continue
             if other.values and holds:
                 decisions.append((other.values[0], not other.operand.negated))
@@ -153,9 +161,21 @@ class Propagation:
                 continue
             relation = name if holds else COMPLEMENT[name]
             for this, bound, related in ((first, second, relation), (second, first, MIRROR[relation])):
-                if this.text == "$" and this.values == (value,):
-                    found = restrict(found, related, self._operand(bound, False), "U32" not in modifiers)
+                if this.text == "$":
+                    fact = (related, self._operand(bound, False), "U32" not in modifiers)
+                    learned.setdefault(this.values[0], []).append(fact)
+        return learned
+
+    def _arguments(self, op: SassInstruction) -> list[Argument]:
+        found = self._taken_apart.get(op)
+        if found is None:
+            found = self._taken_apart[op] = arguments(op)
         return found
+
+    def _equal(self, a: Argument, b: Argument) -> bool:
+        """Two operands have the same, known value."""
+        x, y = self._operand(a, False).value, self._operand(b, False).value
+        return x is not None and x == y
 
     def _results(self, op: SassInstruction) -> Sequence[Range]:
         guard = self.guard(op)
@@ -169,7 +189,7 @@ class Propagation:
         folded = fold(op, [self.range(v).value for v in op.reads], self.constant, self.arch)
         if folded is not None:
             return [Range(value, value) for value in folded]
-        operands = arguments(op)
+        operands = self._arguments(op)
         if op.MNEMONIC in ("S2R", "S2UR"):
             return [self._special_register(operands[1].text)]
         if op.MNEMONIC in ("LDC", "ULDC", "LDCU"):
@@ -187,6 +207,8 @@ class Propagation:
             return None
         main = _main_destination(operands)
         known = dict(zip(main.results, found, strict=False))
+        if mnemonic == "IADD3":
+            known |= {r: carry(modifiers, sources) for r in op.results if isinstance(r.type, P | UP)}
         return [known.get(result) or _whole(result) for result in op.results]
 
     def _special_register(self, name: str) -> Range:

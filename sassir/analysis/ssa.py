@@ -1,22 +1,16 @@
-"""SSA form: that it holds, and which values it binds to each other."""
+"""That a region is in SSA form."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.liveness import home
 from sassir.dialect import internals
-from sassir.dialect.instruction import SassBranch, SassInstruction, SassTerminator, forwarding_problems
+from sassir.dialect.instruction import SassInstruction, SassTerminator, forwarding_problems
 from sassir.dialect.operations import NextOp
 from sassir.dialect.syntax import written
-from sassir.dialect.template import Hole
 from sassir.errors import TranslationError
-
-_WARPGROUP_PRODUCTS = frozenset({"BGMMA", "HGMMA", "IGMMA", "QGMMA"})
 
 
 def verify_ssa(region: Region) -> None:
@@ -63,55 +57,3 @@ def _check_operation(op: Operation, block: Block) -> None:
 
 def _name(value: SSAValue) -> str:
     return f"%{value.name_hint}" if value.name_hint is not None else "a value"
-
-
-def tied(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Pairs of values that must be in one register: kept value and result, operand read and written, value and block argument."""
-    if isinstance(op, SassInstruction):
-        yield from zip(op.kept, op.results, strict=True) if op.kept else ()
-        if not op.template.data.narrow:
-            in_place = accumulator(op)
-            for i, (_, read, written) in enumerate(filled_holes(op)):
-                if read and (written or i == in_place):
-                    yield from zip(read, written or op.results, strict=True)
-    if isinstance(op, SassBranch | NextOp):
-        for i, block in enumerate(op.successors):
-            yield from zip(op.forwarded(i), block.args, strict=False)
-
-
-def accumulator(op: SassInstruction) -> int | None:
-    """The hole of the sum that a warpgroup product adds to in place, while later instructions run; None for other instructions.
-
-    It is the operand behind the descriptor. Where it is not RZ it is the destination, without exception in Triton's and CUTLASS's code.
-    """
-    if op.MNEMONIC not in _WARPGROUP_PRODUCTS:
-        return None
-    arguments = op.template.data.arguments
-    place = 1 + max([i for i, argument in enumerate(arguments) if argument.template.startswith("gdesc")])
-    holes = [register is None for argument in arguments[:place] for register in argument.registers]
-    return sum(holes) if arguments[place].registers == (None,) else None
-
-
-def groups(op: SassInstruction) -> Iterator[Sequence[SSAValue]]:
-    """The values of each wide operand: they must be in registers in a row, the first one aligned."""
-    if not op.template.data.narrow:
-        for hole, read, written in filled_holes(op):
-            if hole.width > 1:
-                yield from [values for values in (read, written) if values]
-
-
-def filled_holes(op: SassInstruction) -> Iterator[tuple[Hole, Sequence[SSAValue], Sequence[SSAValue]]]:
-    """Each hole of the template with the operands that it reads and the results that it writes."""
-    operands, results = internals.operands(op), op.results
-    at = to = 0
-    for hole in op.template.data.holes:
-        read = operands[at : at + hole.width * hole.reads]
-        written = results[to : to + hole.width * hole.writes]
-        at, to = at + len(read), to + len(written)
-        yield hole, read, written
-
-
-def neighbours(op: SassInstruction) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """Values in adjacent registers."""
-    for group in groups(op):
-        yield from pairwise(group)

@@ -29,7 +29,15 @@ def _imad(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ..
 
 
 def _sum(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
-    return (ranges.add(*sources),) if not modifiers else None
+    return (ranges.add(*sources),) if not modifiers or list(modifiers) == ["X"] else None
+
+
+def carry(modifiers: Sequence[str], sources: Sequence[Range]) -> Range:
+    """The carry of a sum of words and of the carries from before; terms must not be negative."""
+    if (modifiers and list(modifiers) != ["X"]) or any(s.low < 0 for s in sources):
+        return FLAG
+    low, high = sum(s.low for s in sources), sum(s.high for s in sources)
+    return Range(0, 0) if high <= ranges.LARGEST else Range(1, 1) if low > ranges.LARGEST and high <= 2 * ranges.LARGEST else FLAG
 
 
 def _lea(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
@@ -53,6 +61,8 @@ _AND, _OR = 0xC0, 0xFC
 
 def _lop3(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
     a, b, c, table = sources[:4]
+    if a.value == 0 and c.value == 0 and table.value is not None and table.value & 0x5 == 0x1:
+        return (Range(ranges.LARGEST - b.high, ranges.LARGEST - b.low),)
     if c.value == 0 and table.value is not None:
         # With c = 0 only every second entry of the table counts: those for c clear.
         match table.value & 0x55:
@@ -72,13 +82,28 @@ def _select(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, 
 
 def _compare(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
     name, *rest = modifiers
-    if "EX" in rest or name not in ranges.COMPARISONS:
+    if name not in ranges.COMPARISONS:
         return None
     found = ranges.compare(name, sources[0], sources[1], "U32" not in rest)
+    if rest[-1] == "EX":
+        rest.pop()
+        found = _extended(name, sources[0], sources[1], sources[3], "U32" not in rest)
     other = sources[2]
     if rest[-1] == "AND":
         return (Range(found.low & other.low, found.high & other.high),)
     return (Range(found.low | other.low, found.high | other.high),) if rest[-1] == "OR" else None
+
+
+def _extended(name: str, a: Range, b: Range, lower: Range, signed: bool) -> Range:
+    """The comparison of 64-bit numbers by their upper words and what it gave for the lower ones."""
+    if a.value is not None and a.value == b.value:
+        return lower
+    if name in ("EQ", "NE"):
+        differs = ranges.compare("NE", a, b, signed).value == 1
+        return Range(int(name == "NE"), int(name == "NE")) if differs else FLAG
+    strict = "LT" if name in ("LT", "LE") else "GT"
+    found, opposite = ranges.compare(strict, a, b, signed), ranges.compare(ranges.MIRROR[strict], a, b, signed)
+    return Range(1, 1) if found.value == 1 else Range(0, 0) if opposite.value == 1 else FLAG
 
 
 def _extremum(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:

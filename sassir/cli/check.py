@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sassir import __version__
-from sassir.analysis.allocation import check_allocation
 from sassir.cli.extract import read_file
 from sassir.cubin.fatbin import EntryKind
 from sassir.cubin.host import open_binary
-from sassir.dialect.operations import KernelOp
-from sassir.errors import ContainerError, TranslationError
+from sassir.errors import ContainerError
 from sassir.findings import Finding
-from sassir.translate.cubin import read_module
+from sassir.translate.cubin import read_program
+from sassir.verify.allocation import allocation_findings
 from sassir.verify.container import check_container
+from sassir.verify.schedule import check_schedule
 
 HELP = "check that offsets and sizes agree, that the schedule keeps every dependence, and that registers hold what is read"
 
@@ -71,19 +71,17 @@ def _container(data: bytes, where: str) -> list[Finding]:
     return check_container(data, where)
 
 
+def _schedule(data: bytes, where: str) -> list[Finding]:
+    """stall counts and scoreboards keep every dependence, on every path"""
+    return check_schedule(read_program(data, where))
+
+
 def _allocation(data: bytes, where: str) -> list[Finding]:
     """each register holds the value that is read from it, on every path"""
-    findings: list[Finding] = []
-    for kernel in read_module(data, where).body.ops:
-        if isinstance(kernel, KernelOp):
-            try:
-                check_allocation(kernel.body)
-            except TranslationError as error:
-                findings.append(Finding("register-holds-another-value", kernel.function.data, None, str(error), "SSA form of the code"))
-    return findings
+    return allocation_findings(data, where)
 
 
-LAYERS: dict[str, Callable[[bytes, str], list[Finding]]] = {"container": _container, "allocation": _allocation}
+LAYERS: dict[str, Callable[[bytes, str], list[Finding]]] = {"container": _container, "schedule": _schedule, "allocation": _allocation}
 """By the name of their option."""
 
 

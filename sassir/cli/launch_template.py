@@ -18,7 +18,7 @@ from sassir.launch.records import POINTER_BYTES
 HELP = "write a first launch file for a kernel, from what its cubin says about its parameters"
 
 _BLOCK = 256
-_SCALARS = {1: "u8", 2: "u16", 4: "i32"}
+_WORD = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the file. Raises LaunchError when the kernel is not clear, or has a parameter that a launch file cannot pass."""
+    """Write the file. Raises LaunchError when the kernel is not clear."""
     summary = summarise(select_cubin(read_file(args.file), str(args.file), args.arch))
     text = template(_choose(summary.kernels, args.kernel, str(args.file)))
     if args.output is None:
@@ -52,7 +52,7 @@ def template(kernel: KernelSummary) -> str:
     """A launch file that `read_launch_file` accepts and whose parameters have the places the kernel expects.
 
     What the cubin does not tell is assumed, and to be corrected: every 8-byte parameter is taken for a pointer to n
-    singles that are read and written, every other one for an integer. Raises LaunchError for a parameter of another size.
+    singles that are read and written, one of 4 for the number n, every other one for zeros.
     """
     return "\n".join(_lines(kernel)) + "\n"
 
@@ -74,12 +74,18 @@ def _lines(kernel: KernelSummary) -> Iterator[str]:
     yield f'kernel = "{kernel.name}"'
     yield f'grid = "cdiv(n, {threads[0]})"'
     yield f"block = [{', '.join(map(str, threads))}]"
-    yield f"arguments = [{', '.join(_argument(kernel, parameter) for parameter in kernel.parameters)}]"
+    yield "arguments = ["
+    for parameter in kernel.parameters:
+        yield f"    {_argument(parameter)},  # {parameter.size} bytes"
+    yield "]"
 
 
-def _argument(kernel: KernelSummary, parameter: Parameter) -> str:
+def _argument(parameter: Parameter) -> str:
+    """A buffer, a number, or a structure of the largest numbers that lie at multiples of their size."""
     if parameter.size == POINTER_BYTES:
         return f'"p{parameter.ordinal}"'
-    if parameter.size not in _SCALARS:
-        raise LaunchError(f"kernel {kernel.name}: parameter {parameter.ordinal} has {parameter.size} bytes; launch files pass 1, 2, 4 or 8")
-    return f'{{ {_SCALARS[parameter.size]} = "n" }}' if parameter.size == 4 else f"{{ {_SCALARS[parameter.size]} = 1 }}"
+    if parameter.size == _WORD:
+        return '{ i32 = "n" }'
+    unit = math.gcd(parameter.offset, parameter.size, POINTER_BYTES)
+    numbers = [f"{{ u{8 * unit} = 0 }}"] * (parameter.size // unit)
+    return numbers[0] if len(numbers) == 1 else f"[{', '.join(numbers)}]"

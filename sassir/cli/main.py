@@ -21,6 +21,7 @@ COMMANDS = {
     "mine-latencies": "sassir.cli.mine_latencies",
     "roundtrip": "sassir.cli.roundtrip",
     "run": "sassir.cli.run",
+    "verify": "sassir.cli.verify",
     "view": "sassir.cli.view",
 }
 """Each module has HELP, `add_arguments(parser)` and `run(args) -> exit status`; only the one that is asked for is loaded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sys
 import time
 from pathlib import Path
 
@@ -30,12 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu", action="store_true", help="on the GPU instead of emulated")
     parser.add_argument("--reference", type=Path, metavar="NPZ", help="compare the outputs with these, by buffer name or CASE/BUFFER")
     parser.add_argument("-o", "--output", type=Path, metavar="NPZ", help="save the outputs")
+    parser.add_argument("--timed", action="store_true", help="emulate the control codes, too: results of a broken schedule are wrong")
     look = parser.add_argument_group("looking on (emulated only)")
     look.add_argument("--trace", action="store_true", help="print every instruction of the chosen threads and what it writes")
     look.add_argument("--watch", action="append", default=[], metavar="REGISTER", help="print every change of a register; repeatable")
     look.add_argument("--block", type=int, default=0, metavar="N", help="number of the block in the grid (default: 0)")
     look.add_argument("--thread", type=int, action="append", metavar="N", help="number of a thread in its block; repeatable (default: 0)")
     allow = parser.add_argument_group("checks (emulated only)")
+    allow.add_argument("--warn", action="store_true", help="only warn of races and of reads of what was never written")
     allow.add_argument("--allow-undefined", action="store_true", help="registers may be read that were never written")
     allow.add_argument("--allow-races", action="store_true", help="warps may share memory without a barrier in between")
 
@@ -65,7 +68,11 @@ def _emulated(cubin: bytes, launch: Launch, args: argparse.Namespace) -> Outputs
 
     checks = Checks(registers=not args.allow_undefined, races=not args.allow_races)
     trace = Trace(print, args.block, args.thread or [0], args.watch) if args.trace or args.watch else None
-    return emulate(cubin, launch, str(args.file), checks, trace)
+    return emulate(cubin, launch, str(args.file), checks=checks, warn=_warn if args.warn else None, observer=trace, timed=args.timed)
+
+
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def _on_gpu(cubin: bytes, launch: Launch) -> Outputs:

@@ -15,6 +15,7 @@ from sassir.cubin.attribute_kinds import (
     INDIRECT_BRANCH_TARGETS,
     KINDS,
     LISTED_WHEN_NEW,
+    MBARRIER_INSTR_OFFSETS,
     RECORDS,
     Payload,
 )
@@ -87,15 +88,18 @@ class _Lists:
     def _records(self, attribute: Attribute, stride: int, at: int) -> Iterator[int]:
         for record in entries(attribute.data, struct.Struct(f"<{stride}I"), f"attribute {attribute.name}", self.places.name):
             offset = self.place(attribute.id, record[at])
-            if offset is None:
-                continue
-            now = self.instruction(offset)
-            if now is not None and attribute.kind and attribute.kind.payload is Payload.BARRIERS:
-                _, _, shared, kind = record
-                vector, uniform = address_registers(now)
-                yield from (offset, vector, shared, kind & 0xFF00FFFF | uniform << 16)
-            else:
-                yield from (*record[:at], offset, *record[at + 1 :])
+            if offset is not None:
+                moved = (*record[:at], offset, *record[at + 1 :])
+                yield from self._barrier(*moved) if attribute.id == MBARRIER_INSTR_OFFSETS else moved
+
+    def _barrier(self, offset: int, vector: int, shared: int, kind: int) -> tuple[int, ...]:
+        """An mbarrier instruction with the registers of its address as they are now. The address that a NOP stands for is not its
+        own: on other registers that is not listed."""
+        now = self.instruction(offset)
+        found = address_registers(now) if now is not None else None
+        if found is None:
+            return () if self.code.renamed else (offset, vector, shared, kind)
+        return offset, found[0], shared, kind & 0xFF00FFFF | found[1] << 16
 
     def _branches(self, attribute: Attribute) -> Iterator[IndirectBranch]:
         for branch in indirect_branches(attribute):
@@ -119,8 +123,13 @@ class _Lists:
         return attributes
 
 
-def address_registers(instruction: Instruction) -> tuple[int, int]:
-    """Numbers of the R and the UR in the address of an mbarrier instruction, as MBARRIER_INSTR_OFFSETS writes them: 0xff for none."""
-    names = next((o.registers for o in instruction.operands if "[" in o.template), ())
+def address_registers(instruction: Instruction) -> tuple[int, int] | None:
+    """Numbers of the R and the UR in the address of an instruction, as MBARRIER_INSTR_OFFSETS writes them: 0xff for none.
+
+    None if it has no address.
+    """
+    names = next((o.registers for o in instruction.operands if "[" in o.template), None)
+    if names is None:
+        return None
     numbers = {register_file(name): int(name.lstrip("UR")) for name in names if name not in ZERO_REGISTERS}
     return numbers.get("R", _NO_REGISTER), numbers.get("UR", _NO_REGISTER)

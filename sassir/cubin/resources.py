@@ -29,11 +29,16 @@ _BARRIERS_SHIFT, _BARRIERS_MASK = 20, 0x7F
 
 def counts(cubin: Cubin, section: CodeSection) -> Resources:
     """What the file says of the function at the start of `section`; None where it says nothing."""
-    head = section.head
-    values = {a.id: v.value for a in cubin.file_attributes if (v := _value(a)) and head and v.symbol == head.symbol}
+    values = function_values(cubin, section)
     listed = next((a.number for a in section.attributes if a.id == NUM_BARRIERS), None)
     header = cubin.elf.sections[section.index].flags >> _BARRIERS_SHIFT & _BARRIERS_MASK
     return Resources(values.get(REGCOUNT), header if listed is None else listed, values.get(FRAME_SIZE))
+
+
+def function_values(cubin: Cubin, section: CodeSection) -> dict[int, int]:
+    """The attributes of the whole file that are about the function at the start of `section`: values by number of the attribute."""
+    head = section.head
+    return {a.id: v.value for a in cubin.file_attributes if (v := _value(a)) and head and v.symbol == head.symbol}
 
 
 def header_registers(section: Section) -> int:

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from sassir.asm.instruction import INSTRUCTION_BYTES
+from sassir.cubin.attribute_kinds import MIN_STACK_SIZE
 from sassir.cubin.code import CodeSection
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.elf import located
-from sassir.cubin.nvinfo import Attribute, Parameter, SymbolValue, decode
-
-_BARRIERS_SHIFT, _BARRIERS_MASK = 20, 0x7F
-"""Where the flags of a code section count barriers (ABI 7; with ABI 8 the attribute NUM_BARRIERS does)."""
+from sassir.cubin.nvinfo import Attribute, Parameter, decode
+from sassir.cubin.resources import counts, function_values
 
 
 class KernelSummary(NamedTuple):
@@ -83,26 +82,20 @@ def summarise(cubin: Cubin) -> Summary:
 def _summarise_kernel(cubin: Cubin, section: CodeSection) -> KernelSummary:
     elf = cubin.elf
     own = {attribute.name: attribute for attribute in section.attributes}
-    head = next((f for f in section.functions if f.offset == 0), None)
-    values: dict[str, int] = {}
-    for attribute in cubin.file_attributes:
-        value = decode(attribute)
-        if head and isinstance(value, SymbolValue) and value.symbol == head.symbol:
-            values[attribute.name] = value.value
-    flags = elf.sections[section.index].flags
+    registers, barriers, frame = counts(cubin, section)
     belonging = [s for s in elf.sections if s.info == section.index]
     parameters = [value for attribute in section.attributes if isinstance(value := decode(attribute), Parameter)]
     return KernelSummary(
         name=section.kernel,
         section=section.index,
-        entry=bool(head and head.entry),
+        entry=bool(section.head and section.head.entry),
         functions=tuple([f.name for f in section.functions if f.offset]),
         code=len(section.data),
         instructions=len(section.data) // INSTRUCTION_BYTES,
-        registers=values.get("REGCOUNT"),
-        barriers=own["NUM_BARRIERS"].number if "NUM_BARRIERS" in own else flags >> _BARRIERS_SHIFT & _BARRIERS_MASK,
+        registers=registers,
+        barriers=barriers or 0,
         shared=sum(s.size for s in belonging if s.name.startswith(".nv.shared.")),
-        stack=values.get("MIN_STACK_SIZE", values.get("FRAME_SIZE")),
+        stack=function_values(cubin, section).get(MIN_STACK_SIZE, frame),
         constant=sum(s.size for s in belonging if s.name.startswith(".nv.constant0")),
         parameters=tuple(sorted(parameters)),
         max_threads=_dimensions(own, "MAX_THREADS"),

@@ -166,9 +166,11 @@ def _parse_values(parser: Parser, count: int, what: str) -> list[UnresolvedOpera
 
 
 def parse_successors(parser: Parser) -> tuple[list[Block], list[SSAValue]]:
-    """Parse what `print_successors` prints."""
+    """Parse what `print_successors` prints. A `^` that begins a line is the next block, not a successor."""
     blocks: list[Block] = []
     values: list[SSAValue] = []
+    if _begins_line(parser):
+        return blocks, values
     while (block := parser.parse_successor() if blocks else parser.parse_optional_successor()) is not None:
         blocks.append(block)
         if parser.parse_optional_punctuation("("):
@@ -179,6 +181,12 @@ def parse_successors(parser: Parser) -> tuple[list[Block], list[SSAValue]]:
         if not parser.parse_optional_punctuation(","):
             break
     return blocks, values
+
+
+def _begins_line(parser: Parser) -> bool:
+    """Nothing is before the next token in its line."""
+    text = parser.lexer.input.content
+    return not text[text.rfind("\n", 0, parser.pos) + 1 : parser.pos].strip()
 
 
 def _parse_registers(parser: Parser, count: int) -> list[SassRegister]:

@@ -1,28 +1,32 @@
-"""Loads, stores, constants and special registers."""
+"""Loads and stores of global, shared, local and generic memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sassir.asm.instruction import Instruction
-from sassir.asm.operand import ZERO_REGISTERS
-from sassir.emulator.address import following, read_address
-from sassir.emulator.batch import Batch, Step, access_width
-from sassir.emulator.lanes import Array, Indices, LaneError, Lanes
+from sassir.emulator.address import read_address
+from sassir.emulator.batch import WIDTHS, Batch, Step, access_width
+from sassir.emulator.lanes import Indices, LaneError, Lanes
 from sassir.emulator.memory import GLOBAL_WINDOW, LOCAL_WINDOW, SHARED_WINDOW, Access, Space, load, store
+from sassir.emulator.operands import expect, slots, sources, words_of
 from sassir.errors import SemanticsError
-from sassir.isa.description import kind_of
 
 Reach = Callable[[Lanes, int, Access], list[tuple[Space, Indices, Lanes]]]
 """Checks an access of some lanes and some bytes, and gives its places: by memory space, with the lanes that go there."""
 
-_WIDTHS = frozenset({"64", "128", "S16", "S8", "U16", "U8"})
+_SPACES: Mapping[str, str] = {
+    **{name: "generic" for name in ("ATOM", "LD", "ST")},
+    **{name: "global" for name in ("ATOMG", "LDG", "RED", "REDG", "STG")},
+    **{name: "local" for name in ("LDL", "STL")},
+    **{name: "shared" for name in ("ATOMS", "LDS", "STS")},
+}
 _CACHING = frozenset({"CONSTANT", "EF", "EL", "EN", "EU", "LTC64B", "LTC128B", "LTC256B", "LU", "NA", "U"})
 _ORDER = frozenset({"CTA", "E", "GPU", "MMIO", "PRIVATE", "SM", "STRONG", "SYS", "VC", "WEAK"})
-_PLAIN = _WIDTHS | _CACHING | _ORDER
+_PLAIN = WIDTHS.keys() | _CACHING | _ORDER
 """Caching and ordering make no difference here; `E` says that addresses have 64 bits, which the operands say too."""
 
 
@@ -58,23 +62,17 @@ def store_step(batch: Batch, instruction: Instruction) -> Step:
 def reach_of(batch: Batch, instruction: Instruction, operand: int) -> Reach:
     """How the instruction gets from its address operand to places in memory. Raises SemanticsError for an unknown form."""
     address = read_address(batch.registers, instruction, operand)
-    space = instruction.mnemonic.removeprefix("LD").removeprefix("ST").removeprefix("ATOM").removeprefix("RED")
+    space = _SPACES[instruction.mnemonic]
 
-    def reach_global(lanes: Lanes, width: int, access: Access) -> list[tuple[Space, Indices, Lanes]]:
-        return [(batch.memory, batch.memory.locate(address.global_low(lanes), width, lanes.indices, access), lanes)]
+    def reach(lanes: Lanes, width: int, access: Access) -> list[tuple[Space, Indices, Lanes]]:
+        if space == "global":
+            return [(batch.memory, batch.memory.locate(address.global_low(lanes), width, lanes.indices, access), lanes)]
+        if space == "generic":
+            return _reach_generic(batch, address.wide(lanes), lanes, width, access)
+        own = batch.shared if space == "shared" else batch.local
+        return [(own, own.locate(address.low(lanes), width, lanes.indices, access), lanes)]
 
-    def reach_shared(lanes: Lanes, width: int, access: Access) -> list[tuple[Space, Indices, Lanes]]:
-        return [(batch.shared, batch.shared.locate(address.low(lanes), width, lanes.indices, access), lanes)]
-
-    def reach_local(lanes: Lanes, width: int, access: Access) -> list[tuple[Space, Indices, Lanes]]:
-        return [(batch.local, batch.local.locate(address.low(lanes), width, lanes.indices, access), lanes)]
-
-    def reach_generic(lanes: Lanes, width: int, access: Access) -> list[tuple[Space, Indices, Lanes]]:
-        return _reach_generic(batch, address.wide(lanes), lanes, width, access)
-
-    # RED, like REDG, is always global.
-    global_ = "G" if instruction.mnemonic != "RED" else ""
-    return {global_: reach_global, "S": reach_shared, "L": reach_local}.get(space, reach_generic)
+    return reach
 
 
 def _reach_generic(
@@ -113,80 +111,3 @@ def space_step(batch: Batch, instruction: Instruction) -> Step:
         batch.registers.write(written, lanes.expand(inside), lanes)
 
     return run
-
-
-def constant_step(batch: Batch, instruction: Instruction) -> Step:
-    """LDC, and ULDC and LDCU for the warp. Raises SemanticsError for a form that is not known."""
-    target, source = instruction.operands[0], instruction.operands[-1]
-    if source.constant is None or len(instruction.operands) != 2 or not {*instruction.modifiers} <= _WIDTHS:
-        raise SemanticsError(f"`{instruction.text}`: this form of a constant load is not known")
-    number, offset = source.constant
-    width = access_width(instruction.modifiers)
-    signed = not {"S8", "S16"}.isdisjoint(instruction.modifiers)
-    uniform = instruction.mnemonic != "LDC"
-    registers = batch.registers
-    written = slots(batch, target.registers[0], width)
-    index = registers.slot(source.registers[0]) if source.registers else registers.slot("RZ")
-    if number not in batch.banks:
-        raise SemanticsError(f"`{instruction.text}`: the cubin has no constant bank {number:#x}")
-    bank = batch.banks[number]
-    fixed = [batch.constant(number, offset + 4 * i) for i in range(max(1, width // 4))]
-
-    def run_fixed(lanes: Lanes) -> None:
-        some = lanes.warps if uniform else lanes
-        for slot, word in zip(written, fixed, strict=False):
-            registers.check(word, some)
-            registers.write(slot, registers.values[word], some)
-
-    def run(lanes: Lanes) -> None:
-        some = lanes.warps if uniform else lanes
-        registers.check(index, some)
-        places = some.of(registers.values[index] + np.uint32(offset & 0xFFFFFFFF)).astype(np.intp)
-        for slot, word in zip(written, bank.gather(places, width, signed, some.numbers), strict=False):
-            registers.write(slot, some.expand(word), some)
-
-    return run_fixed if width >= 4 and registers.names[index] in ZERO_REGISTERS else run
-
-
-def special_step(batch: Batch, instruction: Instruction) -> Step:
-    """S2R, S2UR, CS2R, CS2UR."""
-    target, name = instruction.operands[0].registers[0], instruction.operands[1].text
-    words = 1 if instruction.mnemonic.startswith("S2") or "32" in instruction.modifiers else 2
-    read = [batch.special(name), batch.special(name.replace("LO", "HI")) if name != "SRZ" else batch.special(name)][:words]
-    written = slots(batch, target, 4 * words)
-    uniform = target.startswith("U")
-    registers = batch.registers
-
-    def run(lanes: Lanes) -> None:
-        some = lanes.warps if uniform else lanes
-        for slot, source in zip(written, read, strict=False):
-            registers.check(source, some)
-            registers.write(slot, registers.values[source], some)
-
-    return run
-
-
-def expect(instruction: Instruction, kinds: Sequence[str], modifiers: frozenset[str]) -> None:
-    """Raise SemanticsError unless the operands are of these kinds, and all modifiers are among those."""
-    found = tuple([kind_of(operand) for operand in instruction.operands])
-    if found != tuple(kinds):
-        raise SemanticsError(f"`{instruction.text}`: the emulator knows only the operands {', '.join(kinds)}")
-    if unknown := {*instruction.modifiers} - modifiers:
-        raise SemanticsError(f"`{instruction.text}`: the emulator does not know the modifier {min(unknown)}")
-
-
-def slots(batch: Batch, first: str, width: int) -> list[int]:
-    """The slots of the registers that `width` bytes are written to; none for a zero register."""
-    return [] if first in ZERO_REGISTERS else sources(batch, first, width)
-
-
-def sources(batch: Batch, first: str, width: int) -> list[int]:
-    """The slots of the registers that hold `width` bytes."""
-    return [batch.registers.slot(following(first, i)) for i in range(max(1, width // 4))]
-
-
-def words_of(batch: Batch, slots: list[int], lanes: Lanes) -> list[Array]:
-    """The values of some registers in the lanes, checked."""
-    for slot in slots:
-        batch.registers.check(slot, lanes)
-    return [lanes.of(batch.registers.values[slot]) for slot in slots]

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from sassir import isa
 from sassir.asm.instruction import Instruction
-from sassir.emulator.lanes import Array, LaneError, Lanes, Registers
+from sassir.asm.operand import ZERO_REGISTERS
+from sassir.emulator.lanes import Array, LaneError, Lanes
 from sassir.emulator.memory import GLOBAL_WINDOW
+from sassir.emulator.registers import Registers
 from sassir.errors import SemanticsError
 
 _INSIDE = re.compile(r"(?:.*\])?(?:g?desc)?\[([^][]*)\][^][]*")
@@ -82,8 +84,17 @@ class Address(NamedTuple):
         return addresses
 
 
-def read_address(registers: Registers, instruction: Instruction, operand: int) -> Address:
-    """The address that an operand names. Raises SemanticsError for a form that is not known."""
+class Written(NamedTuple):
+    """One register of an address, by name."""
+
+    low: str
+    high: str | None
+    """The register above it, where the pair holds 64 bits."""
+    scale: int
+
+
+def parse_address(instruction: Instruction, operand: int) -> tuple[list[Written], int]:
+    """The registers and the number whose sum an address operand names. Raises SemanticsError for a form that is not known."""
     found = instruction.operands[operand]
     inside = _INSIDE.fullmatch(found.template)
     roles = isa.roles(instruction)
@@ -91,26 +102,30 @@ def read_address(registers: Registers, instruction: Instruction, operand: int) -
         raise SemanticsError(f"`{instruction.text}`: the address {found.text} has an unknown form")
     widths = {access.hole: access.width for access in roles.reads if access.operand == operand}
     hole = found.template[: inside.start(1)].count("$")
-    terms: list[Term] = []
+    written: list[Written] = []
     offset = 0
     for piece in inside[1].split("+"):
         if _NUMBER.fullmatch(piece):
             offset += int(piece, 0)
         elif register := _REGISTER.fullmatch(piece):
             scales = [int(s[1:]) for s in register[1].split(".") if s.startswith("X")]
-            terms.append(_term(registers, found.registers[hole], widths.get(hole, 1), scales[0] if scales else 1))
+            name, wide = found.registers[hole], widths.get(hole, 1) == 2
+            if name not in ZERO_REGISTERS:
+                written.append(Written(name, following(name, 1) if wide else None, scales[0] if scales else 1))
             hole += 1
         else:
             raise SemanticsError(f"`{instruction.text}`: `{piece}` in the address {found.text} has an unknown form")
-    return Address(registers, tuple(t for t in terms if registers.names[t.low] not in ("RZ", "URZ")), offset)
+    return written, offset
 
 
-def _term(registers: Registers, name: str, width: int, scale: int) -> Term:
-    high = registers.slot(following(name, 1)) if width == 2 and not name.endswith("Z") else None
-    return Term(registers.slot(name), high, np.uint32(scale))
+def read_address(registers: Registers, instruction: Instruction, operand: int) -> Address:
+    """The address that an operand names, for the emulator's registers. Raises as `parse_address`."""
+    written, offset = parse_address(instruction, operand)
+    slots = [(registers.slot(w.low), None if w.high is None else registers.slot(w.high), np.uint32(w.scale)) for w in written]
+    return Address(registers, tuple([Term(*slot) for slot in slots]), offset)
 
 
 def following(name: str, distance: int) -> str:
     """The register `distance` after the one of this name; a zero register is followed by itself."""
     file = name.rstrip("0123456789")
-    return name if name.endswith(("Z", "T")) else f"{file}{int(name[len(file):]) + distance}"
+    return name if name.endswith(("Z", "T")) else f"{file}{int(name[len(file) :]) + distance}"

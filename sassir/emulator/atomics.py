@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import Operand
-from sassir.emulator.access import reach_of, slots, sources, words_of
+from sassir.emulator.access import reach_of
 from sassir.emulator.batch import Batch, Step
 from sassir.emulator.lanes import Array, Indices, Lanes
 from sassir.emulator.memory import Space
+from sassir.emulator.operands import slots, sources, words_of
 from sassir.errors import SemanticsError
 from sassir.isa.description import kind_of
 from sassir.launch.data import load as load_values

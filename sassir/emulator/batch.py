@@ -11,11 +11,12 @@ import numpy as np
 from sassir.emulator.constants import Bank
 from sassir.emulator.copies import Copies
 from sassir.emulator.flow import Flow
-from sassir.emulator.lanes import LANES, Lanes, Registers
+from sassir.emulator.lanes import LANES, Lanes
 from sassir.emulator.local import LocalMemory
 from sassir.emulator.mbarrier import Barriers
 from sassir.emulator.memory import GlobalMemory
 from sassir.emulator.module import Kernel
+from sassir.emulator.registers import Registers
 from sassir.emulator.shared import SharedMemory
 from sassir.emulator.special import special_register
 from sassir.launch import Step as LaunchStep
@@ -47,7 +48,7 @@ class Batch:
         self.banks: Mapping[int, Bank] = {0: bank0, **kernel.banks}
         self.registers = Registers(checks.registers)
         self.shared_size = kernel.summary.shared + launch.shared
-        self.granule = min([4, *[access_width(instruction.modifiers) for instruction in kernel.code]])
+        self._granule = min([4, *[access_width(i.modifiers) for i in kernel.code if i.mnemonic in _OWN_MEMORY]])
         self._threads = launch.block[0] * launch.block[1] * launch.block[2]
         self.warps = -(-self._threads // LANES)
         self.copy_scoreboards = {i.control.write for i in kernel.code if i.mnemonic == "LDGDEPBAR"}
@@ -71,16 +72,22 @@ class Batch:
         count, warps = len(blocks), self.warps
         self.blocks = np.repeat(np.array(blocks, np.int64), warps).reshape(-1, 1)
         self.threads = np.tile(np.arange(warps * LANES, dtype=np.int64), count).reshape(-1, LANES)
-        self.registers.reset()
-        self.shared = SharedMemory(count, warps, self.shared_size, self.granule, self.checks.races)
-        self.local = LocalMemory(count * warps * LANES, self.kernel.summary.stack or 0, self.granule)
+        self.shared = SharedMemory(count, warps, self.shared_size, self._granule, self.checks.races)
+        self.local = LocalMemory(count * warps * LANES, self.kernel.summary.stack or 0, self._granule)
         self.copies = Copies(count * warps * LANES)
         self.barriers = Barriers(self)
-        self.flow = Flow(self.threads < self._threads, count, self.shared.next_interval)
+        exists = self.threads < self._threads
+        self.registers.reset(exists)
+        self.flow = Flow(exists, count, self.shared.next_interval)
         for name in self._specials:
             value = special_register(name, self)
             if value is not None:
                 self.registers.set(self.registers.slot(name), value)
+
+    def set_strict(self, strict: bool) -> None:
+        """Whether what is suspicious is refused from now on."""
+        self.registers.strict = strict and self.checks.registers
+        self.shared.strict = self.local.strict = strict
 
     def pass_barrier(self, lane: int) -> None:
         """The block of a lane has passed a barrier object: later accesses do not race with earlier ones."""
@@ -94,9 +101,13 @@ class Batch:
         return place * self.warps * LANES + thread if 0 <= place < self.flow.blocks else None
 
 
-_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+_OWN_MEMORY = frozenset({"LD", "LDL", "LDS", "ST", "STL", "STS"})
+"""What may access the memory of a block or a thread by less than a word."""
+
+WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
+"""Bytes, by modifier; 4 without one."""
 
 
 def access_width(modifiers: Sequence[str]) -> int:
     """Bytes that a memory instruction moves for one lane."""
-    return next((_WIDTHS[modifier] for modifier in modifiers if modifier in _WIDTHS), 4)
+    return next((WIDTHS[modifier] for modifier in modifiers if modifier in WIDTHS), 4)

@@ -20,6 +20,7 @@ def barrier(batch: Batch, place: int, instruction: Instruction) -> Step:
     """BAR.SYNC, BAR.ARV and BAR.RED, with or without the number of threads. Raises SemanticsError for other forms."""
     refuse_unknown(instruction, frozenset({"SYNC", "ARV", "RED", "DEFER_BLOCKING", *_VOTES}))
     numbers = [o for o in instruction.operands if not is_predicate(o)]
+    packed = len(numbers) == 2 and numbers[0].registers == numbers[1].registers != ()
     if not 1 <= len(numbers) <= 2:
         raise SemanticsError(f"`{instruction.text}`: this form of BAR is not emulated")
     waits = "ARV" not in instruction.modifiers
@@ -28,6 +29,8 @@ def barrier(batch: Batch, place: int, instruction: Instruction) -> Step:
 
     def run(lanes: Lanes) -> bool:
         number, *count = [_same(batch, operand, lanes) for operand in numbers]
+        if packed:  # one register for both: the number below, the count from bit 16 on
+            number, count = number & 15, [number >> 16 & 0xFFF]
         counts = np.full(batch.flow.blocks, count[0], np.int64) if count else None
         if not waits:
             batch.flow.arrive_at_block(number, lanes, counts)

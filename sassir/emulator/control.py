@@ -8,10 +8,10 @@ import numpy as np
 
 from sassir.asm.instruction import INSTRUCTION_BYTES, Instruction
 from sassir.asm.operand import Operand, register_file
-from sassir.emulator.access import sources, words_of
 from sassir.emulator.batch import Batch, Step
 from sassir.emulator.flow import pack
 from sassir.emulator.lanes import LaneError, Lanes
+from sassir.emulator.operands import slots, sources, words_of
 from sassir.errors import SemanticsError
 
 Builder = Callable[[Batch, int, Instruction], Step]
@@ -59,10 +59,10 @@ def refuse_unknown(instruction: Instruction, known: frozenset[str]) -> None:
 
 
 def branch(batch: Batch, place: int, instruction: Instruction) -> Step:
-    """BRA and CALL to a place that the instruction names; BRA.DIV goes there where lanes of the mask are missing."""
+    """BRA and CALL to a place that the instruction names. BRA.CONV goes there if the lanes are exactly those of a mask, BRA.DIV if not."""
     refuse_unknown(instruction, _FLAVOUR)
     target = target_of(place, instruction)
-    if "DIV" not in instruction.modifiers:
+    if not {"CONV", "DIV"} & {*instruction.modifiers}:
 
         def run(lanes: Lanes) -> bool:
             batch.flow.go(target, lanes.flags)
@@ -70,16 +70,19 @@ def branch(batch: Batch, place: int, instruction: Instruction) -> Step:
 
         return run
 
-    mask = next(batch.registers.slot(o.registers[0]) for o in instruction.operands if o.registers and not is_predicate(o))
+    operand = next(o for o in instruction.operands if o.registers and not is_predicate(o))
+    mask, converged = batch.registers.slot(operand.registers[0]), "CONV" in instruction.modifiers
 
-    def run_divergent(lanes: Lanes) -> bool:
+    def run_by_mask(lanes: Lanes) -> bool:
         batch.registers.check(mask, lanes.warps)
-        apart = lanes.where(pack(lanes.flags) != batch.registers.values[mask])
-        batch.flow.go(target, apart.flags)
-        batch.flow.go(place + 1, lanes.flags & ~apart.flags)
+        value = batch.registers.values[mask]
+        together = pack(lanes.flags) == (~value if operand.inverted else value)
+        taken = lanes.where(together if converged else ~together)
+        batch.flow.go(target, taken.flags)
+        batch.flow.go(place + 1, lanes.flags & ~taken.flags)
         return True
 
-    return run_divergent
+    return run_by_mask
 
 
 def indirect(batch: Batch, place: int, instruction: Instruction) -> Step:
@@ -133,6 +136,29 @@ def leave(batch: Batch, place: int, instruction: Instruction) -> Step:
     return run
 
 
+def code_address(batch: Batch, place: int, instruction: Instruction) -> Step:
+    """LEPC, ULEPC: the address of the target, or of the instruction itself (ptxas subtracts that from a place to get a distance)."""
+    target = place if all(o.displacement is None for o in instruction.operands) else target_of(place, instruction)
+    written = slots(batch, instruction.operands[0].registers[0], 8)
+    value = np.full((1, 1), INSTRUCTION_BYTES * target, np.uint32)
+    uniform = instruction.mnemonic == "ULEPC"
+
+    def run(lanes: Lanes) -> None:
+        for slot, word in zip(written, (value, np.zeros_like(value)), strict=False):
+            batch.registers.write(slot, word, lanes.warps if uniform else lanes)
+
+    return run
+
+
+def stop(batch: Batch, place: int, instruction: Instruction) -> Step:
+    """BPT: a trap, as assert and __trap make it."""
+
+    def run(lanes: Lanes) -> bool:
+        raise LaneError("the kernel stops itself", int(lanes.numbers[0]))
+
+    return run
+
+
 def target_of(place: int, instruction: Instruction) -> int:
     """The place that a branch names. Raises SemanticsError when it names none."""
     displacement = next((o.displacement for o in instruction.operands if o.displacement is not None), None)
@@ -142,10 +168,13 @@ def target_of(place: int, instruction: Instruction) -> int:
 
 
 BUILDERS: Mapping[str, Builder] = {
+    "BPT": stop,
     "BRA": branch,
     "BRX": indirect,
     "BRXU": indirect,
     "CALL": call,
     "EXIT": leave,
+    "LEPC": code_address,
+    "ULEPC": code_address,
     "RET": indirect,
 }

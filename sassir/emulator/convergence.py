@@ -14,7 +14,6 @@ from sassir.emulator.flow import pack
 from sassir.emulator.lanes import Lanes
 from sassir.errors import SemanticsError
 
-_WARPSYNC = "WARPSYNC"
 _FLAVOUR = frozenset({"RECONVERGENT", "RELIABLE"})
 
 
@@ -78,11 +77,11 @@ def move(batch: Batch, place: int, instruction: Instruction) -> Step:
 def wait_for_mask(batch: Batch, place: int, instruction: Instruction) -> Step:
     """WARPSYNC: the lanes of the mask wait for each other, and go on where each of them waited.
 
-    With COLLECTIVE the hardware also lets one instruction be executed for lanes that wait at different places; such lanes
-    would go on apart here, and the instruction behind, which needs all of them, would not see them.
+    With COLLECTIVE the next instruction is executed by all of them together.
     """
     refuse_unknown(instruction, frozenset({"ALL", "EXCLUSIVE", "COLLECTIVE"}))
     operand = None if "ALL" in instruction.modifiers else next(o for o in instruction.operands if not is_predicate(o))
+    name = "WARPSYNC.COLLECTIVE" if "COLLECTIVE" in instruction.modifiers else "WARPSYNC"
     number = 0xFFFFFFFF if operand is None else operand.integer
     slot = batch.registers.slot(operand.registers[0]) if operand is not None and number is None else None
 
@@ -90,9 +89,9 @@ def wait_for_mask(batch: Batch, place: int, instruction: Instruction) -> Step:
         if slot is not None:
             batch.registers.check(slot, lanes)
         value = np.uint32((number or 0) & 0xFFFFFFFF) if slot is None else batch.registers.values[slot]
-        register = batch.flow.register(_WARPSYNC)
+        register = batch.flow.register(name)
         register.mask = np.where(lanes.flags, value, register.mask)
-        return batch.flow.wait_for_warp(_WARPSYNC, place + 1, lanes)
+        return batch.flow.wait_for_warp(name, place + 1, lanes)
 
     return run
 

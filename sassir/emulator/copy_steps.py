@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sassir.asm.instruction import Instruction
-from sassir.emulator.access import expect
 from sassir.emulator.address import read_address
 from sassir.emulator.batch import Batch, Step, access_width
 from sassir.emulator.lanes import Array, Lanes
 from sassir.emulator.memory import load
+from sassir.emulator.operands import expect
 from sassir.errors import SemanticsError
 
 _WITHOUT_EFFECT = frozenset({"128", "64", "ACCESS", "BYPASS", "CONSTANT", "E", "EF", "EL", "LTC128B", "LTC256B", "LTC64B", "ZFILL"})

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sassir.asm.instruction import OPAQUE, Instruction
-from sassir.emulator.access import constant_step, load_step, space_step, special_step, store_step
+from sassir.emulator.access import load_step, space_step, store_step
 from sassir.emulator.arithmetic import arithmetic
 from sassir.emulator.atomics import atomic_step
 from sassir.emulator.batch import Batch, Step
 from sassir.emulator.block_barrier import BUILDERS as BARRIERS
+from sassir.emulator.constant_steps import constant_step, special_step
 from sassir.emulator.control import BUILDERS as BRANCHES
 from sassir.emulator.control import conditional
 from sassir.emulator.convergence import BUILDERS as CONVERGENCE
@@ -17,7 +18,7 @@ from sassir.emulator.copy_steps import close_step, copy_step, wait_step
 from sassir.emulator.lanes import LaneError, Lanes
 from sassir.emulator.matrices import load_matrices, store_matrices
 from sassir.emulator.syncs import arrive_after_copies, bulk_copy, syncs
-from sassir.emulator.trace import Observer, observed
+from sassir.emulator.warpgroup import product_step
 from sassir.errors import SemanticsError
 
 _BUILDERS: Mapping[str, Callable[[Batch, Instruction], Step]] = {
@@ -27,6 +28,7 @@ _BUILDERS: Mapping[str, Callable[[Batch, Instruction], Step]] = {
     **{name: constant_step for name in ("LDC", "LDCU", "ULDC")},
     "ARRIVES": arrive_after_copies,
     "DEPBAR": wait_step,
+    "HGMMA": product_step,
     "LDGDEPBAR": close_step,
     "LDGSTS": copy_step,
     "LDSM": load_matrices,
@@ -38,19 +40,25 @@ _BUILDERS: Mapping[str, Callable[[Batch, Instruction], Step]] = {
 }
 """Everything else is arithmetic."""
 _CONTROL = {**BRANCHES, **CONVERGENCE, **BARRIERS}
-_NOTHING = frozenset({"CCTL", "ENDCOLLECTIVE", "ERRBAR", "FENCE", "MEMBAR", "NOP", "PMTRIG", "UTMACMDFLUSH"})
-"""Hints, fences, caches: they make no difference where everything happens in order."""
+_HINTS = frozenset({"ACQBULK", "CCTL", "CCTLL", "NOP", "PMTRIG", "PREEXIT", "UBLKPF", "UTMACMDFLUSH"})
+_FENCES = frozenset({"CGAERRBAR", "ENDCOLLECTIVE", "ERRBAR", "FENCE", "MEMBAR", "WARPGROUP"})
+"""Both make no difference where everything happens in order."""
 
 
-def decode(batch: Batch, observer: Observer | None = None) -> list[Step]:
+def decode(batch: Batch) -> list[Step]:
     """The steps of a kernel. An instruction that cannot be emulated becomes a step that says so when it is executed."""
-    steps = [_step(batch, place, instruction) for place, instruction in enumerate(batch.kernel.code)]
-    return steps if observer is None else [observed(batch, place, step, observer) for place, step in enumerate(steps)]
+    return [step_of(batch, place, instruction) for place, instruction in enumerate(batch.kernel.code)]
 
 
-def _step(batch: Batch, place: int, instruction: Instruction) -> Step:
+def is_control(instruction: Instruction) -> bool:
+    """Whether it decides where lanes go on; its step then looks at the guard itself."""
+    return instruction.mnemonic in _CONTROL
+
+
+def step_of(batch: Batch, place: int, instruction: Instruction) -> Step:
+    """The step of one instruction."""
     try:
-        if instruction.mnemonic in _NOTHING:
+        if instruction.mnemonic in _HINTS | _FENCES:
             return lambda lanes: None
         if instruction.mnemonic in _CONTROL:
             return conditional(batch, place, instruction, _CONTROL[instruction.mnemonic](batch, place, instruction))
@@ -58,7 +66,7 @@ def _step(batch: Batch, place: int, instruction: Instruction) -> Step:
             raise SemanticsError(f"`{instruction.text}`: no table describes this word")
         return guarded(batch, instruction, _BUILDERS.get(instruction.mnemonic, arithmetic)(batch, instruction))
     except SemanticsError as error:
-        return _refusal(str(error))
+        return refusal(str(error))
 
 
 def guarded(batch: Batch, instruction: Instruction, step: Step) -> Step:
@@ -79,7 +87,9 @@ def guarded(batch: Batch, instruction: Instruction, step: Step) -> Step:
     return run
 
 
-def _refusal(reason: str) -> Step:
+def refusal(reason: str) -> Step:
+    """A step that cannot be executed."""
+
     def run(lanes: Lanes) -> None:
         raise LaneError(reason, int(lanes.numbers[0]))
 

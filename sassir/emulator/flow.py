@@ -54,8 +54,10 @@ class Meeting:
 class ConvergenceBarrier(Meeting):
     """One B register, or WARPSYNC. A lane goes on when all lanes of its mask wait, or have exited."""
 
-    def __init__(self, shape: tuple[int, ...]) -> None:
+    def __init__(self, shape: tuple[int, ...], collective: bool) -> None:
+        """`collective`: an instruction follows that all lanes have to execute together."""
         super().__init__()
+        self.collective = collective
         self.mask: NDArray[np.uint32] = np.zeros(shape, np.uint32)
         """By lane: the lanes of its warp that it waits for, as bits."""
 
@@ -113,7 +115,9 @@ class Flow:
         self._turns = 0
 
     def go(self, place: int, flags: Flags) -> None:
-        """These lanes go on at `place`."""
+        """These lanes, if any, go on at `place`."""
+        if not flags.any():
+            return
         self.ready[place] = self.ready[place] | flags if place in self.ready else flags
 
     def next(self) -> tuple[int, int | None, Lanes]:
@@ -148,9 +152,9 @@ class Flow:
             self._pass(barrier)
 
     def register(self, name: str) -> ConvergenceBarrier:
-        """A B register, or the meeting called WARPSYNC."""
+        """A B register, or the meeting called WARPSYNC or WARPSYNC.COLLECTIVE."""
         if name not in self.convergence:
-            self.convergence[name] = ConvergenceBarrier(self.everyone.flags.shape)
+            self.convergence[name] = ConvergenceBarrier(self.everyone.flags.shape, name.endswith("COLLECTIVE"))
         return self.convergence[name]
 
     def wait_for_warp(self, name: str, place: int, lanes: Lanes) -> bool:
@@ -205,7 +209,10 @@ class Flow:
     def _converge(self, convergence: ConvergenceBarrier) -> None:
         free = convergence.free(self.everyone.flags)
         if free.any():
-            for place, lanes in convergence.leave(free):
+            leaving = convergence.leave(free)
+            if convergence.collective and (np.sum([lanes.any(axis=1) for _, lanes in leaving], axis=0) > 1).any():
+                raise LaneError("lanes of one warp come to a collective instruction from different places, which is not emulated")
+            for place, lanes in leaving:
                 self.go(place, lanes)
 
     def _pass(self, barrier: CtaBarrier) -> None:

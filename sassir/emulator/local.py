@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sassir.emulator.lanes import Indices, LaneError
+from sassir.emulator.lanes import Indices, LaneError, SuspicionError
 from sassir.emulator.memory import Access, Bytes, check_alignment
 from sassir.launch.data import POISON
 
@@ -19,6 +19,8 @@ class LocalMemory:
     def __init__(self, threads: int, size: int, granule: int) -> None:
         """`size` in bytes a thread; `granule`: bytes of the narrowest access of the kernel."""
         self._size = -(-size // 16) * 16
+        self.strict = True
+        """Whether it is refused to read what was never written."""
         self._granule = granule
         self.data: Bytes = np.full(threads * self._size, POISON, np.uint8)
         self._written = np.zeros(len(self.data) // granule, np.bool_)
@@ -37,7 +39,7 @@ class LocalMemory:
             granules = places // self._granule + part
             if access == "write":
                 self._written[granules] = True
-            elif not self._written[granules].all():
+            elif self.strict and not self._written[granules].all():
                 first = int(np.argmin(self._written[granules]))
-                raise LaneError(f"local memory at {int(addresses[first]):#x} is read, but was never written", int(lanes[first]))
+                raise SuspicionError(f"local memory at {int(addresses[first]):#x} is read, but was never written", int(lanes[first]))
         return places

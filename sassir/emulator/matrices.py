@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from sassir.asm.instruction import Instruction
-from sassir.emulator.access import expect, slots, sources
 from sassir.emulator.address import Address, read_address
 from sassir.emulator.batch import Batch, Step
 from sassir.emulator.lanes import LANES, Array, Indices, LaneError, Lanes
 from sassir.emulator.memory import Access, load, store
+from sassir.emulator.operands import expect, slots, sources
 
 _ROW_BYTES = 16
 _ROWS = 8

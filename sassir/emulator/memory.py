@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sassir.emulator.lanes import Array, Indices, LaneError
+from sassir.errors import EmulationError
 
 Access = Literal["read", "write", "update"]
 """`update` is an atomic operation."""
@@ -67,11 +68,11 @@ class GlobalMemory:
         self._starts: list[int] = []
 
     def allocate(self, name: str, content: Array) -> Allocation:
-        """Room for `content`, filled with it. To be called before `fix`. Raises LaneError when the window is full."""
+        """Room for `content`, filled with it. To be called before `fix`. Raises EmulationError when the window is full."""
         end = self.allocations[-1].start + self.allocations[-1].size + _GAP if self.allocations else _FIRST
         allocation = Allocation(name, -(-end // _ALIGNMENT) * _ALIGNMENT, content.nbytes)
         if allocation.start + allocation.size > (1 << 32) - _FIRST:
-            raise LaneError(f"{name} does not fit into the 4 GiB of emulated global memory")
+            raise EmulationError(f"{name} does not fit into the 4 GiB of emulated global memory")
         self.allocations.append(allocation)
         self._starts.append(allocation.start)
         self._contents.append(np.ascontiguousarray(content).reshape(-1).view(np.uint8))

@@ -128,8 +128,9 @@ class Module:
 
 
 def _parameter_bank(code: CodeSection) -> ParameterBank:
+    """Where the parameters go; a kernel without any does not say."""
     for attribute in code.attributes:
         value = decode(attribute)
         if isinstance(value, ParameterBank):
             return value
-    raise EmulationError(f"kernel {code.kernel}: its attributes do not say where its parameters are (PARAM_CBANK)")
+    return ParameterBank(0, 0, 0)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from sassir.asm.instruction import Instruction
-from sassir.emulator.access import slots, sources, words_of
 from sassir.emulator.address import HIGH, Address, read_address
 from sassir.emulator.batch import Batch, Step
 from sassir.emulator.lanes import LaneError, Lanes
 from sassir.emulator.mbarrier import BARRIER_BYTES, BulkCopy, form_of
+from sassir.emulator.operands import slots, sources, words_of
 from sassir.errors import SemanticsError
 
 Builder = Callable[[Batch, Instruction], Step]
@@ -37,9 +37,7 @@ def exchange(batch: Batch, instruction: Instruction) -> Step:
     def run(lanes: Lanes) -> None:
         some = lanes.warps
         low, high = words_of(batch, read, some)
-        pairs = [
-            batch.barriers.exchange(place, int(low[i]), int(high[i])) for i, (place, _) in enumerate(_places(batch, address, some))
-        ]
+        pairs = [batch.barriers.exchange(place, int(low[i]), int(high[i])) for i, (place, _) in enumerate(_places(batch, address, some))]
         _write_pairs(batch, written, pairs, some)
 
     return run

@@ -17,6 +17,10 @@ Observer = Callable[[Batch, int, Lanes], None]
 """Called after an instruction: the batch, the place of the instruction, the lanes that executed it (before its guard)."""
 
 
+UNDEFINED = "undefined"
+"""What is shown of a register that was never written."""
+
+
 class Trace:
     """Writes lines such as `block 0 thread 3  0x01a0  FADD R4, R4, R5    R4 = 0x40490fdb (3.1415927)`."""
 
@@ -40,7 +44,7 @@ class Trace:
         names = self._watch or written(instruction)
         values = {name: show(batch, name, lane) for name in names}
         if self._watch:
-            values = {name: text for name, text in values.items() if self._last.get((thread, name)) != text}
+            values = {name: text for name, text in values.items() if self._last.get((thread, name), UNDEFINED) != text}
             self._last |= {(thread, name): text for name, text in values.items()}
             if not values:
                 return
@@ -77,7 +81,7 @@ def show(batch: Batch, name: str, lane: int) -> str:
         return f"{int(batch.flow.register(name).mask.reshape(-1)[lane]):#010x}"
     slot = registers.slot(name)
     if not np.broadcast_to(registers.defined[slot], shape).reshape(-1)[lane]:
-        return "undefined"
+        return UNDEFINED
     value = np.broadcast_to(registers.values[slot], shape).reshape(-1)[lane : lane + 1]
     if value.dtype == np.bool_:
         return str(bool(value[0]))

@@ -16,7 +16,8 @@ _UNITS = {"bytes": "memory", "f32": "f32 arithmetic", "f64": "f64 arithmetic", "
 def explain(measured: Measured) -> str:
     """One line; says so when nothing explains the difference."""
     if measured.comparison.verdict == "same":
-        return ", ".join(f"bound by {_UNITS[key]} ({share:.0%} of the ceiling)" for key, share in measured.shares.items() if share >= NEAR)
+        near = [f"bound by {_UNITS[key]} ({share:.0%} of the ceiling)" for key, share in measured.shares.items() if share >= NEAR]
+        return ", ".join(near) or _waiting(measured.original)
     changes = list(_changes(measured.original, measured.candidate))
     return "; ".join(changes) if changes else "no resource and no counter explains it"
 
@@ -52,8 +53,17 @@ def _stalls(original: Side, candidate: Side) -> Iterator[str]:
     change = {reason: after.get(reason, 0) - before.get(reason, 0) for reason in before | after}
     reason = max(change, key=lambda reason: abs(change[reason]))
     if abs(change[reason]) >= CHANGE * sum(before.values()):
-        figures = f"{before.get(reason, 0):.2f} → {after.get(reason, 0):.2f} warps an issue"
+        figures = f"{before.get(reason, 0):.2f} → {after.get(reason, 0):.2f} cycles an instruction"
         yield f"{'more' if change[reason] > 0 else 'less'} waiting for {reason.replace('_', ' ')} ({figures})"
+
+
+def _waiting(side: Side) -> str:
+    """What its warps wait for most; nothing where nobody counted."""
+    stalls = total_stalls(side)
+    if not stalls:
+        return ""
+    reason = max(stalls, key=lambda reason: stalls[reason])
+    return f"waits for {reason.replace('_', ' ')} ({stalls[reason]:.1f} of {sum(stalls.values()):.1f} cycles an instruction)"
 
 
 def total_stalls(side: Side) -> dict[str, float]:
@@ -61,6 +71,6 @@ def total_stalls(side: Side) -> dict[str, float]:
     executed = sum(counters.executed for counters in side.counters)
     total = dict[str, float]()
     for counters in side.counters:
-        for reason, warps in counters.stalls.items():
-            total[reason] = total.get(reason, 0) + warps * counters.executed / executed
+        for reason, cycles in counters.stalls.items():
+            total[reason] = total.get(reason, 0) + cycles * counters.executed / executed
     return total

@@ -36,7 +36,10 @@ class Counters(NamedTuple):
     executed: int
     """Warp instructions."""
     stalls: Mapping[str, float]
-    """Reason to warps that wait for it whenever an instruction issues, ncu's `… per issue active`, the largest first."""
+    """Reason to the cycles that a warp waits for it between two of its instructions, the largest first.
+
+    ncu calls their sum `Warp Cycles Per Issued Instruction`.
+    """
 
 
 def read_counters(jobs: Sequence[Job]) -> list[list[Counters]]:

@@ -13,7 +13,7 @@ from sassir.errors import LaunchError
 from sassir.gpu.counters import Counters
 from sassir.gpu.device import device_limits
 from sassir.gpu.driver import FunctionAttribute
-from sassir.gpu.runner import doing, load, run
+from sassir.gpu.runner import allow_shared, doing, load, run
 from sassir.gpu.statistics import Comparison, compare_times
 from sassir.gpu.timing import sample
 from sassir.gpu.worker import Worker
@@ -176,6 +176,7 @@ def read_resources(cubin: bytes, launch: Launch) -> list[Resources]:
     for step in launch.steps:
         with doing(launch, f"looking at {step.kernel}"):
             kernel = module.kernel(step.kernel)
+            allow_shared(kernel, step.shared)
             registers, local, static = (
                 kernel.attribute(which)
                 for which in (FunctionAttribute.REGISTERS, FunctionAttribute.LOCAL_BYTES, FunctionAttribute.SHARED_BYTES)

@@ -25,11 +25,14 @@ class Setting(NamedTuple):
     commit: str | None
     counters: str
     """Where executed instructions and stalls come from: `ncu`, or why there are none."""
+    seconds: float
+    """What the whole run took, ceilings and counters included."""
 
     def sentence(self) -> str:
         """One line of text."""
         commit = f", commit {self.commit}" if self.commit else ""
-        return f"{self.device.name}, driver {self.device.driver}, CUDA {self.device.cuda}, {date.today().isoformat()}{commit}"
+        device = f"{self.device.name}, driver {self.device.driver}, CUDA {self.device.cuda}"
+        return f"{device}, {date.today().isoformat()}{commit}, {self.seconds:.0f} s"
 
     def ceilings_sentence(self) -> str:
         """One line of text."""
@@ -47,8 +50,9 @@ def find_commit() -> str | None:
 
 def as_json(setting: Setting, results: Sequence[Result], **more: object) -> dict[str, Any]:
     """Everything as plain objects; times in seconds, sizes in bytes, rates a second."""
-    head = {"device": setting.device._asdict(), "date": date.today().isoformat(), "commit": setting.commit, "counters": setting.counters}
-    return {**head, **more, "ceilings": dict(setting.ceilings), "results": [_result_json(result) for result in results]}
+    head = {"device": setting.device._asdict(), "date": date.today().isoformat(), "commit": setting.commit}
+    run = {"seconds": round(setting.seconds, 1), "counters": setting.counters}
+    return {**head, **run, **more, "ceilings": dict(setting.ceilings), "results": [_result_json(result) for result in results]}
 
 
 def _result_json(result: Result) -> dict[str, Any]:
@@ -77,8 +81,11 @@ def markdown(setting: Setting, results: Sequence[Result], title: str, *remarks: 
 
 COLUMNS = (
     "kernel", "launch", "results", "original µs", "candidate µs", "ratio", "99 % interval", "verdict",
-    "of ceiling", "registers", "local", "occupancy", "cause",
+    "of ceiling", "registers", "local", "occupancy", "instructions", "executed", "cause",
 )  # fmt: skip
+
+
+_RESOURCES = (("registers", "{}"), ("local", "{}"), ("occupancy", "{:.0%}"), ("instructions", "{}"))
 
 
 def row(result: Result) -> list[str]:
@@ -90,12 +97,20 @@ def row(result: Result) -> list[str]:
     times = [f"{side.median * 1e6:.1f}" for side in (comparison.original, comparison.candidate)]
     ratio = [f"{comparison.ratio:.3f}", f"{comparison.low:.3f} to {comparison.high:.3f}", comparison.verdict]
     share = ", ".join(f"{share:.0%} {key}" for key, share in measured.shares.items())
-    resources = [_change(measured, name, form) for name, form in (("registers", "{}"), ("local", "{}"), ("occupancy", "{:.0%}"))]
-    return [result.kernel, result.launch, result.outcome, *times, *ratio, share, *resources, result.cause]
+    resources = [_change(measured, name, form) for name, form in _RESOURCES]
+    return [result.kernel, result.launch, result.outcome, *times, *ratio, share, *resources, _executed(measured), result.cause]
 
 
 def _change(measured: Measured, name: str, form: str) -> str:
-    before, after = ("/".join(form.format(getattr(r, name)) for r in side.resources) for side in (measured.original, measured.candidate))
+    return _arrow(*("/".join(form.format(getattr(r, name)) for r in side.resources) for side in (measured.original, measured.candidate)))
+
+
+def _executed(measured: Measured) -> str:
+    """Warp instructions of each kernel, where somebody counted."""
+    return _arrow(*("/".join(f"{c.executed:,}" for c in side.counters) for side in (measured.original, measured.candidate)))
+
+
+def _arrow(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 

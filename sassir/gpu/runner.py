@@ -75,13 +75,15 @@ def bind(module: Module, launch: Launch, buffers: DeviceBuffers) -> list[Prepare
         with doing(launch, f"launching {step.kernel}"):
             kernel = module.kernel(step.kernel)
             parameters = step.pack(buffers.addresses)
-            if step.shared > STATIC_SHARED_LIMIT:
-                _allow_shared(kernel, step.shared)
+            allow_shared(kernel, step.shared)
             prepared.append(kernel.prepare(step.grid, step.block, parameters, step.shared, step.cluster, step.cooperative))
     return prepared
 
 
-def _allow_shared(kernel: Kernel, dynamic: int) -> None:
+def allow_shared(kernel: Kernel, dynamic: int) -> None:
+    """Let `kernel` have so many bytes of dynamic shared memory. Raises LaunchError where a block cannot have them."""
+    if dynamic <= STATIC_SHARED_LIMIT:
+        return
     try:
         kernel.set_attribute(FunctionAttribute.MAX_DYNAMIC_SHARED_BYTES, dynamic)
     except DriverError as error:

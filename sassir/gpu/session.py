@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -56,6 +57,7 @@ def measure_all(cases: Iterable[Case], options: Options, show: Callable[[Result]
     Raises LaunchError only where there is no usable GPU.
     """
     results, watched = list[Result](), list[tuple[Result, Case, Launch]]()
+    begin = time.perf_counter()
     with Worker(options.timeout) as worker:
         device = worker.describe_device()
         ceilings = worker.call(measure_ceilings)
@@ -72,7 +74,8 @@ def measure_all(cases: Iterable[Case], options: Options, show: Callable[[Result]
     for result in results:
         if result.measured:
             result.cause = explain(result.measured)
-    return Setting(device, ceilings, options.commit or find_commit(), source), results
+    seconds = time.perf_counter() - begin
+    return Setting(device, ceilings, options.commit or find_commit(), source, seconds), results
 
 
 def _count(watched: Sequence[tuple[Result, Case, Launch]]) -> str:

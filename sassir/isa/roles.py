@@ -12,6 +12,9 @@ from sassir.isa.description import Description, Word, kind_of
 from sassir.isa.table import describe
 from sassir.isa.width import UnknownFormError, Use, rule_of
 
+ALL_LANES = 0xF
+"""The lane mask of a MOV that writes all lanes of each quad."""
+
 
 class Access(NamedTuple):
     """The register in a hole of an operand, and the next `width` - 1 of its file."""
@@ -84,7 +87,14 @@ def _follow(description: Description, modifiers: str, operands: tuple[Operand, .
                 writes.append(Access(index, hole, width))
             if word is None or "r" in word.access:
                 reads.append(Access(index, hole, width))
+    if _writes_some_lanes(description, operands):
+        reads += writes
     return Roles(tuple(writes), tuple(reads), *_implicit(description, operands))
+
+
+def _writes_some_lanes(description: Description, operands: tuple[Operand, ...]) -> bool:
+    """`MOV R4, R5, 0x3` writes two lanes of each quad; the other two keep what they have (ptxas makes four such moves for txd)."""
+    return description.mnemonic == "MOV" and len(operands) > 2 and operands[2].integer != ALL_LANES
 
 
 def _assign(description: Description, operands: tuple[Operand, ...]) -> dict[int, Word]:

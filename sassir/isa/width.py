@@ -39,7 +39,7 @@ address    E=2
 bulk.from  G.G=2 S.G=2
 bulk.to    =2 COUNTED=4
 compare    =2 64=4 U64=4 S64=4
-coords     1D=1 1D_ARRAY=2 2D=2 2D_ARRAY=3 3D=3
+cells      1D=1 1D_ARRAY=2 2D=2 2D_ARRAY=3 3D=3
 ctaid      =2 X=1 Y=1 Z=1
 dims       1D=1 2D=2 3D=3 4D=4 5D=5 2D.GATHER4=5 2D.SCATTER4=5
 f64        F64=2
@@ -108,11 +108,30 @@ def _tensor_line(use: Use) -> int:
     return (int(repeat[1]) if repeat else 1) * (max(1, int(line[1]) // 64) if line else 1)
 
 
-_COORDINATES = {"1D": 1, "2D": 2, "3D": 3, "CUBE": 3, "ARRAY_1D": 2, "ARRAY_2D": 3, "ARRAY_3D": 4, "ARRAY_CUBE": 4}
+_DIMENSIONS = {"1D": 1, "2D": 2, "3D": 3, "CUBE": 3, "ARRAY_1D": 1, "ARRAY_2D": 2, "ARRAY_3D": 3, "ARRAY_CUBE": 3}
+
+
+def _dimensions(use: Use) -> int:
+    return next((_DIMENSIONS[operand.text] for operand in use.operands if operand.text in _DIMENSIONS), 0)
+
+
+def _array(use: Use) -> bool:
+    """There is an array index among the coordinates; with .UAI it is in a uniform register."""
+    return not use.has("UAI") and any(operand.text.startswith("ARRAY") for operand in use.operands)
 
 
 def _coordinates(use: Use) -> int:
-    return next((_COORDINATES[operand.text] for operand in use.operands if operand.text in _COORDINATES), 0)
+    return _dimensions(use) + _array(use)
+
+
+def _bindless(use: Use) -> bool:
+    """The handle is in a vector register."""
+    return use.has("B")
+
+
+def _gathers_bindless(use: Use) -> bool:
+    """TLD4 names its component first, which may be .B too: `TLD4.B.B`."""
+    return "B" in [modifier for modifier in use.modifiers.split(".") if modifier not in ("", "SCR")][1:]
 
 
 def _shared_out(first: Rule, second: Rule, part: int) -> Rule:
@@ -133,20 +152,18 @@ def _place(use: Use) -> int:
     return _coordinates(use) + use.has("LC")
 
 
-def _sampling(use: Use) -> int:
+def _sampling(bindless: Callable[[Use], bool]) -> Rule:
     """Bindless handle, level or bias, one or two offsets, depth reference, sample."""
-    return use.has("B") + use.has("LB", "LL") + use.has("AOFFI") + 2 * use.has("PTP") + use.has("DC") + use.has("MS")
+    return lambda use: bindless(use) + use.has("LB", "LL") + use.has("AOFFI") + 2 * use.has("PTP") + use.has("DC") + use.has("MS")
 
 
 def _gradient_place(use: Use) -> int:
     """TXD: array index, offset and clamp share one register."""
-    array = any(operand.text.startswith("ARRAY") for operand in use.operands)
-    return _coordinates(use) - array + use.has("B") + (array or use.has("AOFFI", "LC"))
+    return _dimensions(use) + use.has("B") + (_array(use) or use.has("AOFFI", "LC"))
 
 
 def _gradients(use: Use) -> int:
-    array = any(operand.text.startswith("ARRAY") for operand in use.operands)
-    return 2 * (_coordinates(use) - array)
+    return 2 * _dimensions(use)
 
 
 def _query(use: Use) -> int:
@@ -154,10 +171,14 @@ def _query(use: Use) -> int:
     return 2 if use.has("B") and all(operand.text != "TEX_HEADER_TEXTURE_TYPE" for operand in use.operands) else 1
 
 
-def _handle(use: Use) -> int:
-    """The first uniform register: texture and sampler, unless .B already has them in a vector register."""
-    uniform = [operand for operand in use.operands if operand.registers and operand.registers[0].startswith("UR")]
-    return 2 if use.operand is uniform[0] and (len(uniform) > 1 or not use.has("B")) else 1
+def _handle(bindless: Callable[[Use], bool]) -> Rule:
+    """The first uniform register: texture and sampler, unless a vector register already has them."""
+
+    def rule(use: Use) -> int:
+        uniform = [operand for operand in use.operands if operand.registers and operand.registers[0].startswith("UR")]
+        return 2 if use.operand is uniform[0] and (len(uniform) > 1 or not bindless(use)) else 1
+
+    return rule
 
 
 def _mask(use: Use) -> int:
@@ -165,11 +186,11 @@ def _mask(use: Use) -> int:
 
     TXQ has the number of its texture before it, unless .B took that from a register.
     """
-    names = (i for i, operand in enumerate(use.operands) if operand.text in _COORDINATES or operand.text.startswith("TEX_HEADER"))
+    names = (i for i, operand in enumerate(use.operands) if operand.text in _DIMENSIONS or operand.text.startswith("TEX_HEADER"))
     named = next(names, None)
     if named is None:
         raise UnknownFormError(f"a texture instruction without coordinates: {use.operands}")
-    numbers = 2 if use.operands[named].text not in _COORDINATES and not use.has("B") else 0
+    numbers = 2 if use.operands[named].text not in _DIMENSIONS and not use.has("B") else 0
     mask = use.operands[-1].integer if len(use.operands) - named - 1 > numbers else None
     return 15 if mask is None else mask
 
@@ -199,12 +220,14 @@ RULES: dict[str, Rule] = {
     **dict(map(_by_modifier, BY_MODIFIER.strip().splitlines())),
     **{f"{part}.{bits}": _fragment(part, bits) for part in "ab" for bits in (1, 4, 8, 16, 64)},
     **{f"c.{bits}": _fragment("c", bits) for bits in (32, 64)},
+    "coords": lambda use: RULES["cells"](use) - (use.has("UAI") and use.has("1D_ARRAY", "2D_ARRAY")),
     "foot.a": _shared_out(lambda use: _coordinates(use) + 1, lambda use: int(use.has("B")), 0),
     "foot.b": _shared_out(lambda use: _coordinates(use) + 1, lambda use: int(use.has("B")), 1),
     "gdesc": lambda use: 2 if use.operand.template.startswith("gdesc") else 1,
     "grad.a": _gradient_place,
     "grad.b": _gradients,
-    "handle": _handle,
+    "handle": _handle(_bindless),
+    "handle4": _handle(_gathers_bindless),
     "mask.hi": _masked(high=True),
     "mask.lo": _masked(high=False),
     "packed": lambda use: 2 if "F32x2" in use.operand.template else 1,
@@ -212,8 +235,10 @@ RULES: dict[str, Rule] = {
     "tensor": _tensor_line,
     "texel.hi": _texels(high=True),
     "texel.lo": _texels(high=False),
-    "tex.a": _shared_out(_place, _sampling, 0),
-    "tex.b": _shared_out(_place, _sampling, 1),
+    "tex.a": _shared_out(_place, _sampling(_bindless), 0),
+    "tex.b": _shared_out(_place, _sampling(_bindless), 1),
+    "tex4.a": _shared_out(_place, _sampling(_gathers_bindless), 0),
+    "tex4.b": _shared_out(_place, _sampling(_gathers_bindless), 1),
 }
 """By the name that the table rows use."""
 

@@ -23,7 +23,8 @@ alu       | alu           | alu                     |      |            | BMSK F
 alu       | alu.b         | alu.b                   |      |            | CS2R.32 CSMTEST FMNMX FMNMX3 FSEL FSET FSETP IADD IMNMX ISETP MOV P2R SEL VHMNMX VIADDMNMX VIMNMX VIMNMX3
 alu       | alu64/alu64.hi | alu64                  |      |            | IADD.64 IMNMX.64 ISETP.64 MOV.64 MOV64IUR SEL.64
 alu       | alu.b         | vote                    |      |            | VOTE
-fma       | fma           | fma                     |      |            | FADD FADD2 FFMA FFMA2 FHADD FHFMA FMUL FMUL2 FSWZADD IDP IMAD IMAD.HI IMUL VIADD
+fma       | fma           | fma                     |      |            | FADD FADD2 FFMA FFMA2 FHADD FHFMA FMUL FMUL2 FSWZADD IDP IMAD IMUL VIADD
+fma       | fma           | fma fma fma/wide.hi     |      |            | IMAD.HI
 fma       | wide/wide.hi  | wide wide fma/wide.hi   |      |            | IMAD.WIDE IMUL.WIDE
 fp16      | fp16          | fp16                    |      |            | HADD2 HFMA2 HMUL2 QADD4 QFMA4 QMUL4
 fp16      | fp16.alu      | fp16.alu                |      |            | HMNMX2 HSET2 HSETP2
@@ -47,13 +48,14 @@ tensor    | late          | memory                  | w r u |           | LDTM S
 
 # vector arithmetic, variable latency
 xu        | late          | late                    | w r  | xu/xu      | BREV F2F F2I FLO FRND I2F MUFU POPC
-xu        | late          | late                    | w r  |            | CLMAD F2F.F64 F2I.F64 F2I.S64 F2I.U64 FCHK FRND.F64 I2F.F64 I2F.S64 I2F.U64 REDUX
+xu        | late          | late                    | w r  |            | CLMAD F2F.F64 F2I.F64 F2I.S64 F2I.U64 FCHK FRND.F64 I2F.F64 I2F.S64 I2F.U64 MATCH REDUX
 xu        | r2ur          | late                    |      |            | CREDUX
 
 # memory
 lsu       | late          | memory                  | w r  | lsu/shared | LDS LDSM SHFL
 lsu       | late          | memory                  | w r  | lsu        | ATOM ATOMG ATOMS LD LDG LDG.256 LDL RED REDG ST STG STG.256 STL STS STSM
-lsu       | late          | memory                  | w r u |           | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MATCH MOVM QSPC REDAS SETLMEMBASE STAS SYNCS ARRIVES
+lsu       | late          | memory                  | w r u |           | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MOVM QSPC REDAS SETLMEMBASE STAS ARRIVES
+lsu       | late          | late                    | w r u |           | SYNCS
 lsu       | late          | late                    | w r  |            | LDC
 lsu       | late          | late                    | w r  |            | AL2P ALD AST IPA ISBERD ISBEWR LDTRAM OUT PIXLD
 tex       | late          | late                    | w r  |            | FOOTPRINT SUATOM SULD SUQUERY SURED SUST TEX TLD TLD4 TMML TXD TXQ
@@ -96,6 +98,7 @@ cbu       | late          | branch                  |      |            | BMOV
     "sm_100": "",
     "sm_120": """
 fp64      | fp64          | fp64                    | w r  | fp64/fp64  | DADD DFMA DMUL DSETP
+tensor    | late          | late                    | w r  |            | DMMA
 """,
 }
 """Rows that are different on one architecture."""

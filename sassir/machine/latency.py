@@ -23,7 +23,7 @@ EVIDENCE = {
     "c": "chain kernel compiled by ptxas",
     "g": "measured on a GPU",
     "h": "the hardware waits, or a scoreboard tells",
-    "l": "loose: the smallest distance in code of ptxas, which may never have needed less; Mesa NAK publishes less",
+    "l": "loose: the smallest distance seen in code of ptxas, which may need less",
     "n": "published by Mesa NAK",
     "a": "assumed",
 }
@@ -59,13 +59,13 @@ Cells = dict[tuple[int, int], Cell]
 """The same, by the two numbers."""
 
 
-def parse_matrices(text: str) -> dict[str, Matrix]:
-    """The matrices of a table file, by kind.
+def parse_matrices(*texts: str) -> dict[str, Matrix]:
+    """The matrices of table texts, by kind; a cell of a later text replaces that of an earlier one.
 
     Raises ValueError for a malformed line, naming it, and for a cell that is missing.
     """
-    cells = parse_cells(text)
-    return {kind: _matrix(kind, *KINDS[kind], cells[kind]) for kind in KINDS}
+    parsed = [parse_cells(text) for text in texts]
+    return {kind: _matrix(kind, {cell: known for cells in parsed for cell, known in cells[kind].items()}) for kind in KINDS}
 
 
 def parse_cells(text: str) -> dict[str, Cells]:
@@ -97,15 +97,15 @@ def parse_cells(text: str) -> dict[str, Cells]:
     return cells
 
 
-def _matrix(kind: str, first: Axis, second: Axis, cells: Cells) -> Matrix:
+def _matrix(kind: str, cells: Cells) -> Matrix:
+    first, second = KINDS[kind]
     rows: list[tuple[Latency, ...]] = []
     for i, a in enumerate(first.names):
         row: list[Latency] = []
         for j, b in enumerate(second.names):
-            related = same_file(a, b)
-            if related and (i, j) not in cells:
+            if same_file(a, b) and (i, j) not in cells:
                 raise ValueError(f"latency table: no cell {kind} {a} {b}")
-            row.append(_latency(cells[i, j]) if related else UNRELATED)
+            row.append(_latency(cells[i, j]) if same_file(a, b) else UNRELATED)
         rows.append(tuple(row))
     return tuple(rows)
 

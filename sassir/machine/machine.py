@@ -7,11 +7,12 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from sassir.asm.instruction import Instruction
-from sassir.asm.operand import Operand
+from sassir.asm.operand import ZERO_REGISTERS, Operand, register_file
 from sassir.encoders.library import base_architecture
 from sassir.machine.accesses import accesses, guard_column
 from sassir.machine.classes import COLUMNS, ROWS
-from sassir.machine.issue import issue_cycles, minimum_stall
+from sassir.machine.costs import Cost, cost
+from sassir.machine.issue import issue
 from sassir.machine.kinds import kind_of
 from sassir.machine.latency import Matrix, parse_matrices
 
@@ -43,8 +44,13 @@ class Timing(NamedTuple):
     """Column of its guard predicate."""
     minimum_stall: int
     """Smallest stall count whatever comes after."""
+    settle: int
+    """Cycles until an instruction of variable latency, or of control flow, may issue; more than `minimum_stall` after some barriers."""
     problem: str | None
     """Why it is not known what it reads and writes (its registers are then not listed); None if it is."""
+
+
+_Key = tuple[str, tuple[str, ...], tuple[Operand, ...], Operand | None]
 
 
 class Machine:
@@ -57,7 +63,7 @@ class Machine:
         """What writes a register: `R.alu`, `UR.udp` …; the numbering of the rows."""
         self.columns = COLUMNS.names
         """What reads a register: `R.alu`, `P.guard` …; the numbering of the columns."""
-        matrices = parse_matrices(files("sassir.machine").joinpath(f"tables/{base}.txt").read_text("utf-8"))
+        matrices = parse_matrices(*_tables(base))
         self.raw: Matrix = matrices["raw"]
         """By row of the writer and column of the reader."""
         self.war: Matrix = matrices["war"]
@@ -66,22 +72,33 @@ class Machine:
         """By row of the first and of the second writer."""
         self.waw_guarded: Matrix = matrices["waw-guarded"]
         """The same where the first writer has a guard."""
-        self._timings: dict[tuple[str, tuple[str, ...], tuple[Operand, ...], Operand | None], Timing] = {}
+        self._timings: dict[_Key, Timing] = {}
+        self._forms: dict[_Key, Timing] = {}
 
     def timing(self, instruction: Instruction) -> Timing:
-        """The timing of the instruction; its control code and its neighbours do not matter."""
+        """The timing of the instruction; its control code, its neighbours and the numbers of its registers do not matter."""
         key = instruction.mnemonic, instruction.modifiers, instruction.operands, instruction.guard
         timing = self._timings.get(key)
         if timing is None:
-            timing = self._timings[key] = self._timing(instruction)
+            guard = instruction.guard and _form(instruction.guard)
+            form = instruction.mnemonic, instruction.modifiers, tuple([_form(o) for o in instruction.operands]), guard
+            timing = self._forms.get(form)
+            if timing is None:
+                timing = self._forms[form] = self._timing(instruction)
+            self._timings[key] = timing
         return timing
+
+    def cost(self, instruction: Instruction) -> Cost | None:
+        """What an instruction of variable latency usually takes; None for others, and where nothing is known."""
+        return cost(self.arch, instruction.mnemonic, instruction.modifiers)
 
     def _timing(self, instruction: Instruction) -> Timing:
         kind = kind_of(self.arch, instruction.mnemonic, instruction.modifiers)
         registers = accesses(instruction, kind)
+        issued = issue(self.arch, kind.pipe, instruction.mnemonic, instruction.modifiers)
         return Timing(
             kind.pipe,
-            issue_cycles(self.arch, kind.pipe, instruction),
+            issued.interval,
             "w" in kind.late,
             "r" in kind.late,
             "u" in kind.late,
@@ -91,9 +108,22 @@ class Machine:
             tuple([access.line for access in registers.writes]),
             tuple([access.line for access in registers.reads]),
             guard_column(instruction.guard),
-            minimum_stall(self.arch, instruction),
+            issued.minimum,
+            issued.settle,
             registers.problem,
         )
+
+
+@cache
+def _form(operand: Operand) -> Operand:
+    """The operand with register 0 in place of every other: all that a timing depends on."""
+    return operand.with_registers(*[name if name in ZERO_REGISTERS else f"{register_file(name)}0" for name in operand.registers])
+
+
+def _tables(base: str) -> list[str]:
+    """The table that the miner made, and what was measured on hardware, if it was."""
+    found = [files("sassir.machine").joinpath(f"tables/{base}{kind}.txt") for kind in ("", ".measured")]
+    return [file.read_text("utf-8") for file in found if file.is_file()]
 
 
 @cache

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sassir.analysis.cfg import Cfg
-from sassir.schedule.effects import Effects
-from sassir.translate.shape import members
+from sassir.analysis.flow import flow_of
+from sassir.analysis.loops import Loops
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp
+from sassir.machine import Machine
+from sassir.schedule.effects import Effects, effects
+
+_ITERATIONS = 10
+"""How often a loop is expected to go round."""
 
 
 class Code(NamedTuple):
-    """Instructions in their final order, and the blocks they form."""
+    """Operations in the order in which they will be emitted, and the blocks they form. A line is a place in that order."""
 
+    ops: Sequence[SassInstruction]
     effects: Sequence[Effects]
     """By line."""
     blocks: Sequence[range]
@@ -22,4 +30,22 @@ class Code(NamedTuple):
     leaving: frozenset[int]
     """Blocks that end with a jump to unknown code: a call of another section, or a return to one."""
     weights: Sequence[int]
-    """How often each block is expected to run: ten times for each loop around it."""
+    """How often each block is expected to run."""
+
+
+def code_of(kernel: KernelOp, machine: Machine) -> Code:
+    """The code of an allocated kernel. Raises SchedulingError for an operation whose registers or latencies are not known."""
+    flow = flow_of(kernel.body)
+    ops: list[SassInstruction] = []
+    blocks: list[range] = []
+    leaving: set[int] = set()
+    for b, block in enumerate(flow.blocks):
+        start = len(ops)
+        ops += [op for op in block.ops if isinstance(op, SassInstruction)]
+        blocks.append(range(start, len(ops)))
+        last = block.last_op
+        if isinstance(last, SassBranch) and not flow.cfg.successors[b] and (last.produces or last.MNEMONIC == "RET"):
+            leaving.add(b)
+    loops = Loops(flow.cfg)
+    weights = [_ITERATIONS ** loops.depth(b) for b in range(len(blocks))]
+    return Code(ops, [effects(op, machine) for op in ops], blocks, flow.cfg, frozenset(leaving), weights)

@@ -1,84 +1,88 @@
-"""Give every instruction of a kernel its control code, from nothing: scoreboards, waits, stall counts, yield, operand reuse."""
+"""Give every operation of an allocated kernel its control code, from the order alone."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
-from sassir.analysis.cfg import Cfg
 from sassir.asm.control import SCOREBOARDS, Control
-from sassir.asm.instruction import Instruction
+from sassir.dialect.attributes import ControlAttr
+from sassir.dialect.instruction import SassBranch
+from sassir.dialect.operations import KernelOp, operation_class
+from sassir.dialect.template import TemplateAttr
 from sassir.machine import Machine
-from sassir.schedule.code import Code
-from sassir.schedule.effects import effects
-from sassir.schedule.reuse import find_reuse, marked
-from sassir.schedule.scoreboards import Chooser
-from sassir.schedule.stalls import Stalls
-from sassir.schedule.waits import Waits
+from sassir.schedule.code import Code, code_of
+from sassir.schedule.reuse import ReuseFinder, marked
+from sassir.schedule.scoreboards import Signals, choose_scoreboards
+from sassir.schedule.stalls import LONGEST, find_stalls
+from sassir.schedule.waits import find_waits
 
-LONGEST = 15
-LONGEST_KEEPING = 11
-"""The largest stall count, and the largest with which the warp may stay selected."""
+_SIGNAL_TO_WAIT = 2
+"""Cycles from a signal to the first wait that sees it (Huerta et al., MICRO 2025)."""
+_LONGEST_KEEPING = 11
+"""The largest stall count with which a warp can stay selected."""
+_YIELDING = frozenset({"alu", "dispatch", "fma", "fp16", "fp64", "uniform"})
+"""Pipes whose instructions give way to other warps when they hold their own for some cycles, as ptxas does."""
+_WORTH_YIELDING = 3
+_DRAINING = "ERRBAR"
+"""What lets the pipeline drain behind it, as ptxas always makes it."""
 
 
-def assign(
-    instructions: Sequence[Instruction], blocks: Sequence[range], successors: Sequence[Sequence[int]], calls: frozenset[int], machine: Machine
-) -> list[Instruction]:
-    """`instructions` with their control codes; `blocks` divides them. Behind a block in `calls`, code that is not known runs first.
+def assign_control(kernel: KernelOp, machine: Machine) -> None:
+    """Replace the control codes and operand cache marks of `kernel`, and insert a NOP where no instruction can wait long enough.
 
-    Raises SchedulingError for an instruction whose registers or latencies are not known.
+    Raises SchedulingError for an operation whose registers or latencies are not known.
     """
-    forwarding = [[] if b in calls else [*out] for b, out in enumerate(successors)]
-    cfg = Cfg(forwarding, [0, *[s for b in calls for s in successors[b]]])
-    instructions = [i._replace(operands=tuple([o.without_reuse() for o in i.operands])) for i in instructions]
-    facts = [effects(instruction, machine) for instruction in instructions]
-    leaving = frozenset(
-        b for b, block in enumerate(blocks) if block and not forwarding[b] and (b in calls or instructions[block[-1]].mnemonic == "RET")
-    )
-    code = Code(facts, blocks, cfg, leaving, loop_weights(cfg))
-    signals = Chooser(code).run()
-    waits = Waits(code, signals).run()
-    stalls = Stalls(code, signals, waits, machine).run()
-    controls: list[Control] = []
-    for line, instruction in enumerate(instructions):
-        stall = min(stalls[line], LONGEST)
-        mask = tuple(s for s in range(SCOREBOARDS) if waits[line] >> s & 1)
-        controls.append(Control(stall, stall > LONGEST_KEEPING or stall >= 4, *signals[line], mask))
-    written = [e.written for e in facts]
-    marks: dict[int, list[int]] = {}
-    for block in blocks:
-        marks |= find_reuse(instructions, controls, written, block, machine.arch)
-    return [
-        i._replace(control=c, operands=tuple([marked(o) if k in marks.get(line, ()) else o for k, o in enumerate(i.operands)]))
-        for line, (i, c) in enumerate(zip(instructions, controls, strict=True))
-    ]
+    code = code_of(kernel, machine)
+    stalls = find_stalls(code, machine)
+    while _insert_idle(code, stalls):
+        code = code_of(kernel, machine)
+        stalls = find_stalls(code, machine)
+    signals = choose_scoreboards(code, stalls)
+    waits = find_waits(code, signals)
+    _space_signals(code, signals, waits, stalls)
+    controls = [_control(code, line, stalls[line], signals[line], waits[line]) for line in range(len(code.ops))]
+    marks = _reuse_finder(machine.arch).marks(code, controls)
+    for line, op in enumerate(code.ops):
+        op.properties["control"] = ControlAttr.of(controls[line])
+        if line in marks or ".reuse" in op.template.text:
+            op.properties["template"] = marked(op.template, marks.get(line, frozenset()))
 
 
-def loop_weights(cfg: Cfg) -> list[int]:
-    """Ten for each loop around a block: natural loops, by back edges to a dominator."""
-    weights = [1] * len(cfg.successors)
-    idom = cfg.dominators
-    rank = {b: i for i, b in enumerate(cfg.order)}
-    for b in cfg.order:
-        for header in cfg.successors[b]:
-            if rank[header] <= rank[b] and _dominates(header, b, idom):
-                for member in _loop(header, b, cfg):
-                    weights[member] *= 10
-    return weights
+@cache
+def _reuse_finder(arch: str) -> ReuseFinder:
+    return ReuseFinder(arch)
 
 
-def _dominates(a: int, b: int, idom: Sequence[int]) -> bool:
-    while b != a and b >= 0:
-        b = idom[b]
-    return b == a
+def _insert_idle(code: Code, stalls: Sequence[int]) -> bool:
+    """Put a NOP behind each line that would have to wait too long, before it if it ends the block; False if there is none."""
+    too_long = [line for line, stall in enumerate(stalls) if stall > LONGEST]
+    for line in too_long:
+        op = code.ops[line]
+        idle = operation_class("NOP", ()).create(properties={"template": TemplateAttr.of("")})  # type: ignore[union-attr]
+        assert op.parent is not None
+        if isinstance(op, SassBranch):
+            op.parent.insert_op_before(idle, op)
+        else:
+            op.parent.insert_op_after(idle, op)
+    return bool(too_long)
 
 
-def _loop(header: int, tail: int, cfg: Cfg) -> set[int]:
-    """The blocks that reach `tail` without passing `header`, and the header."""
-    members = {header, tail}
-    work = [tail] if tail != header else []
-    while work:
-        for p in cfg.predecessors[work.pop()]:
-            if p not in members:
-                members.add(p)
-                work.append(p)
-    return members
+def _space_signals(code: Code, signals: Sequence[Signals], waits: Sequence[int], stalls: list[int]) -> None:
+    """A wait sees a signal only some cycles later: lengthen the stall of a signalling line right before one that waits for it."""
+    for b, block in enumerate(code.blocks):
+        for line in block:
+            if not waits[line]:
+                continue
+            lines_before = [line - 1] if line > block.start else [code.blocks[p][-1] for p in code.cfg.predecessors[b] if code.blocks[p]]
+            for before in lines_before:
+                if any([s is not None and waits[line] >> s & 1 for s in signals[before]]):
+                    stalls[before] = max(stalls[before], _SIGNAL_TO_WAIT)
+
+
+def _control(code: Code, line: int, stall: int, signals: Signals, waits: int) -> Control:
+    mnemonic, timing = code.effects[line].kind.mnemonic, code.effects[line].kind.timing
+    if mnemonic == _DRAINING:
+        stall = 0
+    gives_way = not stall or stall > _LONGEST_KEEPING or (stall >= _WORTH_YIELDING and timing.pipe in _YIELDING)
+    return Control(stall, gives_way, signals.write, signals.read, tuple([s for s in range(SCOREBOARDS) if waits >> s & 1]))

@@ -1,104 +1,132 @@
-"""What an instruction means for its neighbours' control codes: registers with latency classes, and the scoreboards it can raise."""
+"""What an operation means for the control codes around it: registers with latency classes, and the scoreboards it can raise."""
 
 from __future__ import annotations
 
 import re
 from typing import NamedTuple
 
-from sassir import isa
-from sassir.asm.instruction import Instruction
-from sassir.asm.operand import ZERO_REGISTERS
-from sassir.dialect.registers import NUMBER, REGISTERS, UR, R
+from xdsl.ir import SSAValue
+
+from sassir.analysis.effects import effects as other_effects
+from sassir.asm.operand import Operand
+from sassir.dialect import internals, syntax
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import REGISTERS, UR, R, SassRegister
+from sassir.dialect.sample import sample
 from sassir.errors import SchedulingError
 from sassir.machine import Machine, Timing
-from sassir.schedule.estimate import latency
-from sassir.translate.shape import shape
+from sassir.schedule.expected import expected_latency
+from sassir.translate.shape import bits
 
-MEMORY = len(REGISTERS)
-"""The number, behind all registers, of memory as fences see it: a fence writes it, what follows in memory reads it."""
-_FENCES = {"FENCE": "write", "MEMBAR": "read", "SYNCS": "write"}
-"""What orders memory, and the scoreboard field by which it tells its end."""
+MEMORY = 1 << len(REGISTERS)
+"""Memory as fences see it, as one more register: a fence writes it, what follows in memory reads it."""
+_FENCES = {"FENCE": "write", "MEMBAR": "read", "SYNCS.EXCH": "write"}
+"""What orders memory, and the scoreboard field by which it tells its end, as ptxas uses it."""
 _GROUP_ENDS = {"LDGDEPBAR": "write", "UTMACMDFLUSH": "read"}
 """What closes a group of asynchronous copies, and the field whose scoreboard DEPBAR counts."""
 _SCOREBOARD = re.compile(r"SB([0-5])")
+_GENERAL, _UNIFORM = [bits(range(file.FIRST, file.FIRST + file.COUNT)) for file in (R, UR)]
+
+
+class Kind(NamedTuple):
+    """What does not depend on the numbers of registers."""
+
+    mnemonic: str
+    timing: Timing
+    late_files: int
+    """The registers that it would read late, as bits."""
+    in_memory: int
+    """`MEMORY` if a fence before it must be over."""
+    fence: int
+    """`MEMORY` if it is a fence."""
+    latency: int
+    """Expected cycles until its late results; decides what is good, never what is safe."""
+    result_field: str
+    """The scoreboard field that tells the end of its results."""
+    group_field: str | None
+    """The scoreboard field by which it ends a group of asynchronous copies; None if it does not."""
+    counted: int | None
+    """The scoreboard that it counts as a DEPBAR."""
 
 
 class Effects(NamedTuple):
     """Registers are numbers, sets of them bits; rows and columns are those of the latency matrices."""
 
+    kind: Kind
     reads: tuple[tuple[int, int], ...]
     """Register and column, the guard included."""
     writes: tuple[tuple[int, int], ...]
     """Register and row."""
     read: int
     written: int
+    touched: int
+    """Registers read or written."""
     results: int
     """Registers written at a time that only a scoreboard tells."""
     operands: int
     """Registers read at such a time."""
-    latency: int
-    """Estimated cycles from issue to late results; decides what is good, never what is safe."""
-    timing: Timing
     guard: tuple[int, bool] | None
     """Predicate, and whether it is complemented."""
-    result_field: str
-    """The scoreboard field that tells the end of the results: `write`, for some fences `read`."""
-    group_field: str | None
-    """The scoreboard field by which it ends a group of asynchronous copies; None if it does not."""
-    counts: int | None
-    """The scoreboard that a DEPBAR counts."""
-
-    @property
-    def touched(self) -> int:
-        """Registers read or written."""
-        return self.read | self.written
 
 
-def effects(instruction: Instruction, machine: Machine) -> Effects:
-    """The effects of an instruction. Raises SchedulingError when its registers or its latencies are not known."""
-    mnemonic = instruction.mnemonic
-    found, timing = shape(mnemonic, instruction.modifiers, instruction.operands), machine.timing(instruction)
-    problem = found.problem or timing.problem
-    if problem is not None:
-        raise SchedulingError(f"`{instruction}` cannot get a control code: {problem}")
-    reads = list(zip(found.reads, timing.readers, strict=True))
-    read, written = found.read_set | _memory(instruction), found.write_set
+_kinds: dict[tuple[Machine, type[SassInstruction], str, int, str | None], tuple[object, Kind]] = {}
+"""By machine, class, modifiers, identity of the template (kept with it: equal templates are one object), and file of the guard."""
+
+
+def effects(op: SassInstruction, machine: Machine) -> Effects:
+    """The effects of an allocated operation. Raises SchedulingError when its registers or its latencies are not known."""
+    operands, predicate = internals.operands(op), op.guard
+    kind = _kind_of(op, predicate, machine)
+    timing = kind.timing
+    if timing.problem is not None:
+        raise SchedulingError(f"`{syntax.written(op)}` cannot get a control code: {timing.problem}")
+    reads = tuple([(_number(op, value), column) for value, column in zip(operands, timing.readers, strict=False)])
+    read_set = bits([register for register, _ in reads])
+    late = read_set & kind.late_files
     guard = None
-    if instruction.guard is not None and instruction.guard.registers[0] not in ZERO_REGISTERS:
-        guard = NUMBER[instruction.guard.registers[0]], instruction.guard.negated
-        reads.append((guard[0], timing.guard))
-        read |= 1 << guard[0]
-    fence = 1 << MEMORY if mnemonic in _FENCES else 0
-    late_files = (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0)
-    return Effects(
-        tuple(dict.fromkeys(reads)),
-        tuple(zip(found.writes, timing.writers, strict=True)),
-        read,
-        written | fence,
-        (found.write_set if timing.writes_late else 0) | fence,
-        found.read_set & late_files,
-        latency(instruction, timing),
+    if predicate is not None:
+        guard = _number(op, predicate), "unless" in op.properties
+        reads = (*reads, (guard[0], timing.guard))
+        read_set |= 1 << guard[0]
+    writes = tuple([(_number(op, value), row) for value, row in zip(op.results, timing.writers, strict=True)])
+    written = bits([register for register, _ in writes])
+    read, results = read_set | kind.in_memory, (written if timing.writes_late else 0) | kind.fence
+    return Effects(kind, reads, writes, read, written | kind.fence, read | written | kind.fence, results, late, guard)
+
+
+def _kind_of(op: SassInstruction, guard: SSAValue | None, machine: Machine) -> Kind:
+    template, modifiers = op.properties["template"], op.modifiers
+    file = guard.type.FILE if guard is not None and isinstance(guard.type, SassRegister) else None
+    key = machine, type(op), "" if modifiers is None else modifiers.data, id(template), file
+    found = _kinds.get(key)
+    if found is None:
+        found = _kinds[key] = template, _kind(op, file, machine)
+    return found[1]
+
+
+def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
+    mnemonic = op.MNEMONIC
+    instruction = sample(mnemonic, op.modifiers.data if op.modifiers is not None else "", op.template)
+    if guard is not None:
+        instruction = instruction._replace(guard=Operand.parse(f"{guard}0"))
+    timing, other = machine.timing(instruction), other_effects(op)
+    fence = next((field for name, field in _FENCES.items() if f"{instruction.name}.".startswith(f"{name}.")), None)
+    counts = [int(match[1]) for operand in instruction.operands if (match := _SCOREBOARD.fullmatch(operand.text))]
+    return Kind(
+        mnemonic,
         timing,
-        guard,
-        _FENCES.get(mnemonic, "write"),
+        (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0),
+        MEMORY if other.ordered or (other.loads | other.stores) - {"constant"} else 0,
+        0 if fence is None else MEMORY,
+        expected_latency(mnemonic),
+        fence or "write",
         _GROUP_ENDS.get(mnemonic),
-        _counted(instruction) if mnemonic == "DEPBAR" else None,
+        counts[0] if counts and mnemonic == "DEPBAR" else None,
     )
 
 
-def _bits(file: type[R | UR]) -> int:
-    return ((1 << file.COUNT) - 1) << file.FIRST
-
-
-_GENERAL, _UNIFORM = _bits(R), _bits(UR)
-
-
-def _memory(instruction: Instruction) -> int:
-    """`MEMORY` as bits, if a fence before the instruction must have ended."""
-    description = isa.describe(instruction.mnemonic, instruction.modifiers)
-    ordered = description is None or description.ordered or bool((description.loads | description.stores) - {"constant"})
-    return 1 << MEMORY if ordered else 0
-
-
-def _counted(instruction: Instruction) -> int | None:
-    return next((int(match[1]) for operand in instruction.operands if (match := _SCOREBOARD.fullmatch(operand.text))), None)
+def _number(op: SassInstruction, value: SSAValue) -> int:
+    kind = value.type
+    if isinstance(kind, SassRegister) and (number := kind.number) is not None:
+        return number
+    raise SchedulingError(f"`{syntax.written(op)}` has a value of type {kind}; allocate registers first")

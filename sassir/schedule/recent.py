@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 
 class Guard(NamedTuple):
-    """A guard, and how often its predicate had been written in this block."""
+    """A guard, and how often its predicate had been written in the block."""
 
     register: int
     complemented: bool
@@ -27,26 +28,19 @@ Accesses = dict[int, tuple[Access, ...]]
 
 
 class Recent(NamedTuple):
-    """Accesses, and when each scoreboard got its last signal."""
+    """Writes and reads."""
 
     writes: Accesses
     reads: Accesses
-    signals: dict[int, int]
 
     def copy(self) -> Recent:
         """The same, to go on from."""
-        return Recent(dict(self.writes), dict(self.reads), dict(self.signals))
-
-    def moved(self, cycles: int) -> Recent:
-        """The same so many cycles later."""
-        return Recent(_moved(self.writes, cycles), _moved(self.reads, cycles), {s: time - cycles for s, time in self.signals.items()})
+        return Recent(dict(self.writes), dict(self.reads))
 
     def add(self, other: Recent) -> None:
         """Take in what happened on another path to the same point."""
         _add(self.writes, other.writes)
         _add(self.reads, other.reads)
-        for s, time in other.signals.items():
-            self.signals[s] = max(time, self.signals.get(s, time))
 
 
 def excludes(first: Guard | None, second: Guard | None) -> bool:
@@ -56,8 +50,21 @@ def excludes(first: Guard | None, second: Guard | None) -> bool:
     return first.register == second.register and first.generation == second.generation and first.complemented != second.complemented
 
 
-def _moved(accesses: Accesses, cycles: int) -> Accesses:
-    return {register: tuple([a._replace(time=a.time - cycles) for a in group]) for register, group in accesses.items()}
+def later(accesses: Accesses, reach: Sequence[int], cycles: int, generations: Mapping[int, int]) -> Accesses:
+    """What is left of `accesses` so many cycles later: those whose kind reaches that far."""
+    kept: Accesses = {}
+    for register, group in accesses.items():
+        left = [Access(a.time - cycles, a.kind, _lasting(a.guard, generations)) for a in group if cycles - a.time < reach[a.kind]]
+        if left:
+            kept[register] = tuple(left)
+    return kept
+
+
+def _lasting(guard: Guard | None, generations: Mapping[int, int]) -> Guard | None:
+    """The guard as the next block sees it; None if its predicate has another value there."""
+    if guard is None or guard.generation != generations.get(guard.register, 0):
+        return None
+    return guard._replace(generation=0)
 
 
 def _add(known: Accesses, others: Accesses) -> None:

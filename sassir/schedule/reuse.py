@@ -8,91 +8,120 @@ written in between.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from sassir import isa
 from sassir.asm.control import Control
-from sassir.asm.instruction import Instruction
-from sassir.asm.operand import HOLE, Operand
-from sassir.dialect.registers import NUMBER
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import R
+from sassir.dialect.sample import sample
+from sassir.dialect.template import TemplateAttr
 from sassir.encoders import table
 from sassir.errors import EncodingError
-from sassir.translate.shape import bits
+from sassir.schedule.code import Code
 
 _SLOT_BITS = (122, 123, 124)
-_KEEPING = Control(1)
+_HOLE = re.compile(r"\$=?R\d*\|?")
 _LOOK_AHEAD = 4
+"""How far ptxas looks: 95 % of its marks serve one of the next four instructions."""
 
 
 class Slot(NamedTuple):
-    """A source operand that the cache can keep."""
+    """An operand that the cache can keep."""
 
-    operand: int
-    """Its place among the operands."""
+    argument: int
+    """Its place in the template."""
     slot: int
     first: int
-    """The number of its first register."""
+    """Its first register, as a place among the values read."""
+    width: int
+
+
+class Kept(NamedTuple):
+    """The same with its registers."""
+
+    argument: int
+    slot: int
     registers: int
-    """All of them, as bits."""
-
-    def shares_bank(self, other: Slot) -> bool:
-        """Reading one puts the other out of the cache."""
-        wide = (self.registers | other.registers).bit_count() > 2 or self.registers.bit_count() > 1 or other.registers.bit_count() > 1
-        return self.slot == other.slot and (wide or (self.first - other.first) % 2 == 0)
+    """As bits."""
+    banks: int
+    """The banks of its registers, as two bits."""
 
 
-def find_reuse(code: Sequence[Instruction], controls: Sequence[Control], written: Sequence[int], block: range, arch: str) -> dict[int, list[int]]:
-    """The operands to mark, by line. `written`: the registers that each line writes, as bits."""
-    slots = {line: cached_slots(code[line], arch) for line in block}
-    marks: dict[int, list[int]] = {}
-    for line in block:
-        for kept in slots[line]:
-            changed = 0
-            for behind in range(line + 1, min(line + 1 + _LOOK_AHEAD, block.stop)):
-                changed |= written[behind - 1]
-                if controls[behind - 1].yield_ or changed & kept.registers:
-                    break
-                sharing = [other for other in slots[behind] if kept.shares_bank(other)]
-                if any(other.registers == kept.registers for other in sharing):
-                    marks.setdefault(line, []).append(kept.operand)
-                if sharing:
-                    break
-    return marks
+class ReuseFinder:
+    """Finds the operands to mark, on one architecture."""
 
+    def __init__(self, arch: str) -> None:
+        self.arch = arch
+        self._slots: dict[tuple[str, str, int], tuple[object, tuple[Slot, ...]]] = {}
 
-def cached_slots(instruction: Instruction, arch: str) -> list[Slot]:
-    """The source operands of an instruction that the cache can keep."""
-    blank = tuple([o if not o.is_register else o.with_registers(*[r if r.endswith(("Z", "T")) else r.rstrip("0123456789") + "0" for r in o.registers]) for o in instruction.operands])
-    return [
-        Slot(operand, slot, first := NUMBER[instruction.operands[operand].registers[0]], bits(range(first, first + width)))
-        for operand, slot, width in _slots(arch, instruction.mnemonic, instruction.modifiers, blank)
-        if instruction.operands[operand].registers[0] != "RZ"
-    ]
+    def marks(self, code: Code, controls: Sequence[Control]) -> dict[int, frozenset[int]]:
+        """The arguments to mark, by line."""
+        found: dict[int, frozenset[int]] = {}
+        for block in code.blocks:
+            kept = [self._kept(code, line) for line in block]
+            for at, line in enumerate(block):
+                arguments = [k.argument for k in kept[at] if self._serves(k, code, controls, kept, at, block)]
+                if arguments:
+                    found[line] = frozenset(arguments)
+        return found
 
+    def _serves(self, mine: Kept, code: Code, controls: Sequence[Control], kept: Sequence[Sequence[Kept]], at: int, block: range) -> bool:
+        """Whether a near line finds the operand in the cache."""
+        for behind in range(at, min(at + _LOOK_AHEAD, len(block) - 1)):
+            if controls[block[behind]].yield_ or code.effects[block[behind]].written & mine.registers:
+                return False
+            sharing = [other for other in kept[behind + 1] if other.slot == mine.slot and other.banks & mine.banks]
+            if sharing:
+                return any(other.registers == mine.registers for other in sharing)
+        return False
 
-@cache
-def _slots(arch: str, mnemonic: str, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> tuple[tuple[int, int, int], ...]:
-    """Operand, slot and width of each operand that can be marked, found out by encoding it with its mark."""
-    roles = isa.roles(Instruction(mnemonic, modifiers, operands))
-    found: list[tuple[int, int, int]] = []
-    for access in roles.reads if roles is not None else ():
-        operand = operands[access.operand]
-        if not operand.is_register or not operand.registers[0].startswith("R"):
-            continue
-        marks = (*operands[: access.operand], marked(operand), *operands[access.operand + 1 :])
+    def _kept(self, code: Code, line: int) -> list[Kept]:
+        reads = code.effects[line].reads
+        kept: list[Kept] = []
+        for argument, slot, first, width in self._slots_of(code.ops[line]):
+            number = reads[first][0]
+            banks = 3 if width > 1 else 1 << (number - R.FIRST) % 2
+            kept.append(Kept(argument, slot, (1 << width) - 1 << number, banks))
+        return kept
+
+    def _slots_of(self, op: SassInstruction) -> tuple[Slot, ...]:
+        template, modifiers = op.properties["template"], op.modifiers
+        key = op.MNEMONIC, "" if modifiers is None else modifiers.data, id(template)
+        found = self._slots.get(key)
+        if found is None:
+            found = self._slots[key] = template, tuple(self._find(op))
+        return found[1]
+
+    def _find(self, op: SassInstruction) -> list[Slot]:
+        """The operands that can be marked, found out by encoding a sample with each mark."""
+        template = marked(op.template, frozenset())
+        holes = iter(template.data.holes)
+        slots: list[Slot] = []
+        first = 0
+        for argument, (_, registers) in enumerate(template.data.arguments):
+            for hole in [next(holes) for name in registers if name is None]:
+                if hole.file == "R" and hole.reads and len(registers) == 1:
+                    slots += [
+                        Slot(argument, slot, first, hole.width) for slot in self._encoded(op, marked(template, frozenset({argument})))
+                    ]
+                first += hole.width if hole.reads else 0
+        return slots
+
+    def _encoded(self, op: SassInstruction, template: TemplateAttr) -> list[int]:
+        """The slots that are marked in the word of an instruction with that template; none if it has no word."""
         try:
-            word = table(arch).encode(Instruction(mnemonic, modifiers, marks, None, _KEEPING))
+            word = table(self.arch).encode(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", template))
         except EncodingError:
-            continue
-        found += [(access.operand, slot, access.width) for slot, bit in enumerate(_SLOT_BITS) if word >> bit & 1]
-    return tuple(found)
+            return []
+        return [slot for slot, bit in enumerate(_SLOT_BITS) if word >> bit & 1]
 
 
 @cache
-def marked(operand: Operand) -> Operand:
-    """The operand with its mark: `R2.reuse`, `|R2|.reuse`, `R2.reuse.H0_H0`."""
-    head, hole, tail = operand.template.partition(HOLE)
-    bar = "|" if tail.startswith("|") else ""
-    return Operand.of(f"{head}{hole}{bar}.reuse{tail[len(bar) :]}", operand.registers)
+def marked(template: TemplateAttr, arguments: frozenset[int]) -> TemplateAttr:
+    """The template with marks on these arguments and on no others: `$R.reuse`, `|$R|.reuse`, `$R.reuse.H0_H0`."""
+    shown, semicolon, hidden = template.text.replace(".reuse", "").partition("; ")
+    texts = [_HOLE.sub(r"\g<0>.reuse", text, count=1) if i in arguments else text for i, text in enumerate(shown.split(", "))]
+    return TemplateAttr.of(", ".join(texts) + semicolon + hidden)

@@ -1,24 +1,26 @@
 """Choose the scoreboards: which late instructions signal their results and operands, and on which of the six.
 
 Two that share a scoreboard are awaited together. The choice is greedy in the order of the code: the scoreboard where
-sharing costs the fewest cycles, by estimated issue times and latencies. It goes over the code twice, so that the second
+sharing costs the fewest cycles, by issue times and expected latencies. It goes over the code twice, so that the second
 time what is under way at the end of a loop is known at its start.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from sassir.asm.control import SCOREBOARDS
 from sassir.schedule.code import Code
-from sassir.schedule.effects import Effects
-from sassir.schedule.estimate import OPERANDS
-from sassir.translate.shape import members
+from sassir.schedule.needs import ELSEWHERE, NOWHERE, find_needs
 
+OPERAND_CYCLES = 12
+"""Cycles until a late instruction has read its operands (Huerta et al., MICRO 2025, table 2: 9 to 20 on Ampere)."""
+_LOOK_AHEAD = 64
+"""Lines of a block in which a first wait is looked for."""
 FAR = 1 << 20
-"""A time that is not reached in this block."""
-_FIXED = 4
-"""Cycles that most fixed results take."""
+"""A time that is not reached."""
 
 
 class Signals(NamedTuple):
@@ -41,56 +43,50 @@ class Board(NamedTuple):
 
 
 _CLEAR = Board(0, FAR, 0, 0)
+_NO_SIGNALS = Signals()
 
 
-class Needs(NamedTuple):
-    """Where the end of a late line matters: lines of its block, `FAR` for one of another block, None if nowhere."""
+def choose_scoreboards(code: Code, stalls: Sequence[int]) -> list[Signals]:
+    """The signals of every line."""
+    chooser = _Chooser(code, stalls)
+    for _ in range(2):
+        for b in code.cfg.order:
+            chooser.choose_in(b)
+    return chooser.signals
 
-    results: int | None
-    operands: int | None
 
-
-class Chooser:
-    """The state of choosing for one kernel."""
-
-    def __init__(self, code: Code) -> None:
-        self.code = code
-        self.signals = [Signals()] * len(code.effects)
-        counted = sorted({e.counts for e in code.effects if e.counts is not None})
-        self.group = counted[0] if counted and any(e.group_field for e in code.effects) else None
+class _Chooser:
+    def __init__(self, code: Code, stalls: Sequence[int]) -> None:
+        self.code, self.needs = code, find_needs(code)
+        self.times = [0, *accumulate(stalls)]
+        """When each line would issue if nothing waited, counted over all blocks."""
+        self.signals = [_NO_SIGNALS] * len(code.effects)
+        counted = sorted({e.kind.counted for e in code.effects if e.kind.counted is not None})
+        self.group = counted[0] if counted and any([e.kind.group_field for e in code.effects]) else None
         """The scoreboard of groups of asynchronous copies, which nothing else shares: DEPBAR counts its signals."""
         self.shared = [s for s in range(SCOREBOARDS) if s != self.group]
-        self.needs = _needs(code)
-        self.exits: list[list[Board]] = [[_CLEAR] * SCOREBOARDS for _ in code.blocks]
+        self.exits = [[_CLEAR] * SCOREBOARDS for _ in code.blocks]
 
-    def run(self) -> list[Signals]:
-        """The signals of every line."""
-        for _ in range(2):
-            for b in self.code.cfg.order:
-                self._choose_in(b)
-        return self.signals
-
-    def _choose_in(self, b: int) -> None:
+    def choose_in(self, b: int) -> None:
         """Choose for one block."""
-        effects, block = self.code.effects, self.code.blocks[b]
+        effects, block, times = self.code.effects, self.code.blocks[b], self.times
         boards = self._entry(b)
-        times: dict[int, int] = {}
-        now = 0
+        results, operands = _union(boards)
+        waited = -times[block.start]
         for line in block:
             facts = effects[line]
-            now = max([now, *[times.get(register, 0) for register, _ in facts.reads]])
-            for s in self.shared:
-                board = boards[s]
-                if board.results & facts.touched or board.operands & facts.written:
-                    now = max(now, board.ready)
-                    boards[s] = _CLEAR
-            if line in self.needs or facts.group_field is not None:
-                self.signals[line] = self._signals(line, boards, now)
-            if not facts.results:
-                for register, _ in facts.writes:
-                    times[register] = now + _FIXED
-            now += 1
-        self.exits[b] = [board._replace(ready=board.ready - now) for board in boards]
+            if results & facts.touched or operands & facts.written:
+                for s in self.shared:
+                    board = boards[s]
+                    if board.results & facts.touched or board.operands & facts.written:
+                        waited = max(waited, board.ready - times[line])
+                        boards[s] = _CLEAR
+                results, operands = _union(boards)
+            if line in self.needs or facts.kind.group_field is not None:
+                self.signals[line] = self._signals(b, line, boards, times[line] + waited)
+                results, operands = _union(boards)
+        end = times[block.stop] + waited
+        self.exits[b] = [board._replace(ready=board.ready - end) for board in boards]
 
     def _entry(self, b: int) -> list[Board]:
         """What is under way at the start of a block."""
@@ -100,31 +96,42 @@ class Chooser:
                 if left.results | left.operands:
                     known = boards[s]
                     boards[s] = Board(max(known.ready, left.ready), FAR, known.results | left.results, known.operands | left.operands)
-        for s, board in enumerate(boards):
-            if board.results | board.operands:
-                boards[s] = board._replace(needed=self._first_need(b, board))
-        return boards
+        return [self._with_need(b, board) if board.results | board.operands else _CLEAR for board in boards]
 
-    def _first_need(self, b: int, board: Board) -> int:
-        """About when the block waits for a scoreboard that is not clear at its start."""
-        for at, line in enumerate(self.code.blocks[b]):
+    def _with_need(self, b: int, board: Board) -> Board:
+        """The board with the time when the block waits for it first."""
+        return board._replace(needed=self._first_need(b, board.results, board.operands))
+
+    def _first_need(self, b: int, results: int, operands: int) -> int:
+        """When a block, which starts at 0, waits for late accesses first; FAR if it does not soon."""
+        block = self.code.blocks[b]
+        for line in block[:_LOOK_AHEAD]:
             facts = self.code.effects[line]
-            if board.results & facts.touched or board.operands & facts.written:
-                return 2 * at
+            if results & facts.touched or operands & facts.written:
+                return self.times[line] - self.times[block.start]
         return FAR
 
-    def _signals(self, line: int, boards: list[Board], now: int) -> Signals:
+    def _signals(self, b: int, line: int, boards: list[Board], now: int) -> Signals:
         facts = self.code.effects[line]
-        if facts.group_field is not None:
-            return Signals(**{facts.group_field: self.group})
+        kind = facts.kind
+        if kind.group_field is not None:
+            return Signals(**{kind.group_field: self.group})
         needs = self.needs[line]
         end = read = None
-        if needs.results is not None:
-            end = self._share(boards, Board(now + facts.latency, now + 2 * (needs.results - line), facts.results, 0))
-        covered = needs.results is not None and needs.operands is not None and needs.results < FAR and needs.results <= needs.operands
-        if needs.operands is not None and not covered:
-            read = self._share(boards, Board(now + OPERANDS, now + 2 * (needs.operands - line), 0, facts.operands))
-        return Signals(end, read) if facts.result_field == "write" else Signals(None, end)
+        if needs.results != NOWHERE:
+            end = self._share(boards, self._board(b, line, now, needs.results, kind.latency, facts.results, 0))
+        if needs.operands != NOWHERE:
+            read = self._share(boards, self._board(b, line, now, needs.operands, OPERAND_CYCLES, 0, facts.operands))
+        return Signals(end, read) if kind.result_field == "write" else Signals(None, end)
+
+    def _board(self, b: int, line: int, now: int, need: int, cycles: int, results: int, operands: int) -> Board:
+        """What a new signal tells, `cycles` after its line."""
+        if need == ELSEWHERE:
+            beyond = min([self._first_need(s, results, operands) for s in self.code.cfg.successors[b]], default=FAR)
+            needed = now + self.times[self.code.blocks[b].stop] - self.times[line] + beyond
+        else:
+            needed = now + self.times[need] - self.times[line]
+        return Board(now + cycles, needed, results, operands)
 
     def _share(self, boards: list[Board], new: Board) -> int:
         """Put a signal on the scoreboard where it costs the fewest cycles, one with the same first wait before a clear one."""
@@ -133,56 +140,23 @@ class Chooser:
             board = boards[s]
             if not board.results | board.operands:
                 return 0, 1
+            if board.needed == new.needed:
+                return 0, 0
             others = max(0, new.ready - max(board.needed, board.ready))
             own = max(0, board.ready - max(new.needed, new.ready))
-            return others + own, 0 if board.needed == new.needed else 2
+            return others + own, 2
 
         s = min(self.shared, key=cost)
         board = boards[s]
-        boards[s] = Board(max(board.ready, new.ready), min(board.needed, new.needed), board.results | new.results, board.operands | new.operands)
+        boards[s] = Board(
+            max(board.ready, new.ready), min(board.needed, new.needed), board.results | new.results, board.operands | new.operands
+        )
         return s
 
 
-def _needs(code: Code) -> dict[int, Needs]:
-    """The needs of each late line."""
-    touched, written = [0] * len(code.blocks), [0] * len(code.blocks)
-    for b, block in enumerate(code.blocks):
-        for line in block:
-            touched[b] |= code.effects[line].touched
-            written[b] |= code.effects[line].written
-    touched_later, written_later = _later(code, touched), _later(code, written)
-    needs: dict[int, Needs] = {}
-    for b, block in enumerate(code.blocks):
-        next_touch = dict.fromkeys(members(touched_later[b]), FAR)
-        next_write = dict.fromkeys(members(written_later[b]), FAR)
-        for line in reversed(block):
-            facts = code.effects[line]
-            if facts.results | facts.operands:
-                results = [next_touch[r] for r in members(facts.results) if r in next_touch]
-                operands = [next_write[r] for r in members(facts.operands & ~facts.results) if r in next_write]
-                needs[line] = Needs(min(results, default=None), min(operands, default=None))
-            for register in members(facts.touched):
-                next_touch[register] = line
-            for register in members(facts.written):
-                next_write[register] = line
-    return needs
-
-
-def _later(code: Code, sets: list[int]) -> list[int]:
-    """For each block, what the blocks that can follow it contain."""
-    later = [0] * len(sets)
-    work = list(code.cfg.order)
-    waiting = set(work)
-    while work:
-        b = work.pop()
-        waiting.discard(b)
-        new = 0
-        for s in code.cfg.successors[b]:
-            new |= sets[s] | later[s]
-        if new != later[b]:
-            later[b] = new
-            for p in code.cfg.predecessors[b]:
-                if p not in waiting:
-                    waiting.add(p)
-                    work.append(p)
-    return later
+def _union(boards: Sequence[Board]) -> tuple[int, int]:
+    results = operands = 0
+    for board in boards:
+        results |= board.results
+        operands |= board.operands
+    return results, operands

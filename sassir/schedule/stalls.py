@@ -8,198 +8,221 @@ breaks a rule, so going round until nothing changes ends.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cache
 
 from sassir.machine import Machine
 from sassir.machine.latency import Matrix
 from sassir.schedule.code import Code
 from sassir.schedule.effects import Effects
-from sassir.schedule.recent import Access, Accesses, Guard, Recent, excludes
-from sassir.schedule.scoreboards import Signals
-from sassir.translate.shape import members
+from sassir.schedule.recent import Access, Guard, Recent, excludes, later
 
-SIGNAL_TO_WAIT = 2
-"""Cycles from a signal to the first wait that sees it (Huerta et al., MICRO 2025)."""
+LONGEST = 15
+"""The largest stall count."""
 
 
-class Stalls:
-    """The state of finding stall counts for one kernel."""
+def find_stalls(code: Code, machine: Machine) -> list[int]:
+    """The stall count of every line; more than `LONGEST` where no instruction is there to wait longer."""
+    finder = _Finder(code, machine)
+    waiting = set(code.cfg.order)
+    while waiting:
+        for b in code.cfg.order:
+            if b in waiting:
+                waiting.discard(b)
+                waiting |= finder.settle(b)
+    return finder.stalls
 
-    def __init__(self, code: Code, signals: Sequence[Signals], waits: Sequence[int], machine: Machine) -> None:
-        self.code, self.signals, self.waits = code, signals, waits
+
+class _Latencies:
+    """The matrices as plain numbers, and how far each row and column reaches."""
+
+    def __init__(self, machine: Machine) -> None:
         self.raw, self.war, self.waw, self.waw_guarded = map(_cycles, (machine.raw, machine.war, machine.waw, machine.waw_guarded))
         self.write_reach = [max(*a, *b, *c) for a, b, c in zip(self.raw, self.waw, self.waw_guarded, strict=True)]
         self.read_reach = [max(row) for row in self.war]
-        self.stalls = [e.timing.minimum_stall for e in code.effects]
-        self.exits = [Recent({}, {}, {}) for _ in code.blocks]
 
-    def run(self) -> list[int]:
-        """The stall count of every line; some may be more than one control code can hold."""
-        waiting = set(self.code.cfg.order)
-        while waiting:
-            for b in self.code.cfg.order:
-                if b in waiting:
-                    waiting.discard(b)
-                    waiting |= self._settle(b)
-        return self.stalls
 
-    def _settle(self, b: int) -> set[int]:
+def _cycles(matrix: Matrix) -> list[list[int]]:
+    return [[cell.cycles for cell in row] for row in matrix]
+
+
+@cache
+def _latencies(machine: Machine) -> _Latencies:
+    return _Latencies(machine)
+
+
+class _Finder:
+    def __init__(self, code: Code, machine: Machine) -> None:
+        self.code, self.latencies = code, _latencies(machine)
+        self.stalls = [e.kind.timing.minimum_stall for e in code.effects]
+        for block in code.blocks:
+            for line in block[:-1]:
+                timing = code.effects[line].kind.timing
+                if timing.pipe == code.effects[line + 1].kind.timing.pipe:
+                    self.stalls[line] = max(self.stalls[line], timing.issue)
+        self.exits = [Recent({}, {}) for _ in code.blocks]
+
+    def settle(self, b: int) -> set[int]:
         """Make the stalls in and before a block long enough; the blocks to look at again."""
         code, again = self.code, set[int]()
         before = code.cfg.predecessors[b]
         often = [p for p in before if code.weights[p] >= code.weights[b]] or before
-        entry = Recent({}, {}, {})
+        entry = Recent({}, {})
         for p in often:
             entry.add(self.exits[p])
-        walk = _Walk(self, b, entry)
-        walk.run(grow=True)
+        walk = _Walk(self, b, entry.copy())
+        while not walk.run():
+            walk = _Walk(self, b, entry.copy())
         for p in before:
-            missing = _Walk(self, b, self.exits[p].copy()).run(grow=False)
+            missing, since = _Walk(self, b, self.exits[p].copy()).missing()
             if missing:
-                self.stalls[self._last_line(p)] += missing
+                self._lengthen(p, missing, since)
                 again.add(p)
         after = walk.exit()
         for p in before:
             if p not in often:
-                after.add(self._through(self.exits[p], b, walk.clock))
+                after.add(walk.behind(self.exits[p]))
         if after != self.exits[b]:
             self.exits[b] = after
             again.update(code.cfg.successors[b])
         return again
 
-    def _last_line(self, b: int) -> int:
-        """The last line before the end of a block: its own, or for an empty one that of the block before."""
+    def _lengthen(self, b: int, cycles: int, since: int) -> None:
+        """Let a block end later, by longer stalls from the end up to `since`, which is a time counted from there."""
         while not self.code.blocks[b]:
             b = self.code.cfg.predecessors[b][0]
-        return self.code.blocks[b][-1]
-
-    def _through(self, before: Recent, b: int, cycles: int) -> Recent:
-        """What is left of `before` behind a block that takes so many cycles."""
-        written = 0
-        for line in self.code.blocks[b]:
-            written |= self.code.effects[line].written
-        after = before.moved(cycles)
-        return Recent(
-            {r: group for r, group in after.writes.items() if not written >> r & 1 and any(-a.time < self.write_reach[a.kind] for a in group)},
-            {r: group for r, group in after.reads.items() if any(-a.time < self.read_reach[a.kind] for a in group)},
-            {s: time for s, time in after.signals.items() if -time < SIGNAL_TO_WAIT},
-        )
+        block, time = self.code.blocks[b], 0
+        for line in reversed(block):
+            time -= self.stalls[line]
+            if not cycles or time < since:
+                break
+            more = min(cycles, max(0, LONGEST - self.stalls[line]))
+            self.stalls[line] += more
+            cycles -= more
+        self.stalls[block[-1]] += cycles
 
 
 class _Walk:
     """One walk through a block."""
 
-    def __init__(self, stalls: Stalls, b: int, recent: Recent) -> None:
-        self.of, self.block, self.leaving = stalls, stalls.code.blocks[b], b in stalls.code.leaving
+    def __init__(self, finder: _Finder, b: int, recent: Recent) -> None:
+        self.stalls, self.latencies, self.effects = finder.stalls, finder.latencies, finder.code.effects
+        self.block, self.leaving = finder.code.blocks[b], b in finder.code.leaving
         self.recent = recent
         self.generations: dict[int, int] = {}
         self.clock = 0
+        self.times: list[int] = []
 
-    def run(self, grow: bool) -> int:
-        """Issue the lines of the block. With `grow`, lengthen stalls inside of it; else only look at what came before it.
-
-        The result is how much later the block must start."""
-        of, missing = self.of, 0
+    def run(self) -> bool:
+        """Issue the lines of the block and lengthen stalls inside of it. False if it has to be walked again: an earlier stall grew."""
         for line in self.block:
-            facts = of.code.effects[line]
-            guard = None if facts.guard is None else Guard(*facts.guard, self.generations.get(facts.guard[0], 0))
-            late = self._earliest(line, facts, guard) - self.clock
-            if late > 0:
-                if grow and line > self.block[0]:
-                    of.stalls[line - 1] += late
-                    self.clock += late
-                else:
-                    missing = max(missing, late)
-            if grow:
-                self._issue(line, facts, guard)
-            elif not self._forget(facts):
-                break
-            self.clock += of.stalls[line]
-        if grow and self.leaving:
+            facts = self.effects[line]
+            guard = self._guard(facts)
+            earliest, since = self._earliest(facts, guard)
+            if earliest > self.clock and line > self.block[0] and not self._hold(line, earliest - self.clock, since):
+                return False
+            self._issue(facts, guard)
+            self.times.append(self.clock)
+            self.clock += self.stalls[line]
+        if self.leaving:
             self._finish()
+        return True
+
+    def missing(self) -> tuple[int, int]:
+        """How much later the block must start because of what came before it, and the time of the access that decides it."""
+        of, missing, (writes, reads) = self.latencies, (0, 0), self.recent
+        ends = [a.time + of.write_reach[a.kind] for group in writes.values() for a in group]
+        end = max([*ends, *[a.time + of.read_reach[a.kind] for group in reads.values() for a in group]], default=0)
+        for line in self.block:
+            if self.clock >= end:
+                break
+            facts = self.effects[line]
+            earliest, since = self._earliest(facts, self._guard(facts))
+            missing = max(missing, (earliest - self.clock, since))
+            for register, _ in facts.writes:
+                if facts.guard is None:
+                    writes.pop(register, None)
+                self.generations[register] = self.generations.get(register, 0) + 1
+            self.clock += self.stalls[line]
         return missing
 
-    def _earliest(self, line: int, facts: Effects, guard: Guard | None) -> int:
-        """When the line may issue."""
-        of, earliest = self.of, 0
+    def _guard(self, facts: Effects) -> Guard | None:
+        return None if facts.guard is None else Guard(*facts.guard, self.generations.get(facts.guard[0], 0))
+
+    def _earliest(self, facts: Effects, guard: Guard | None) -> tuple[int, int]:
+        """When the line may issue, and the time of the access that decides it."""
+        of, earliest, since = self.latencies, 0, 0
         writes, reads = self.recent.writes, self.recent.reads
         for register, column in facts.reads:
-            for access in writes.get(register, ()):
-                if access.time + of.raw[access.kind][column] > earliest and not excludes(access.guard, guard):
-                    earliest = access.time + of.raw[access.kind][column]
+            if register in writes:
+                for time, row, other in writes[register]:
+                    if time + of.raw[row][column] > earliest and not excludes(other, guard):
+                        earliest, since = time + of.raw[row][column], time
         for register, row in facts.writes:
-            for access in writes.get(register, ()):
-                needed = (of.waw if access.guard is None else of.waw_guarded)[access.kind][row]
-                if access.time + needed > earliest and not excludes(access.guard, guard):
-                    earliest = access.time + needed
-            for access in reads.get(register, ()):
-                earliest = max(earliest, access.time + of.war[access.kind][row])
-        if of.waits[line] and self.recent.signals:
-            for s in members(of.waits[line]):
-                earliest = max(earliest, self.recent.signals.get(s, earliest) + SIGNAL_TO_WAIT)
-        return earliest
+            if register in writes:
+                for time, first, other in writes[register]:
+                    needed = (of.waw if other is None else of.waw_guarded)[first][row]
+                    if time + needed > earliest and not excludes(other, guard):
+                        earliest, since = time + needed, time
+            if register in reads:
+                for time, column, _ in reads[register]:
+                    if time + of.war[column][row] > earliest:
+                        earliest, since = time + of.war[column][row], time
+        return earliest, since
 
-    def _issue(self, line: int, facts: Effects, guard: Guard | None) -> None:
+    def _hold(self, line: int, cycles: int, since: int) -> bool:
+        """Let `line` issue later, by longer stalls of the lines before it, from the one at `since` on. False if not only the last grew."""
+        room = LONGEST - self.stalls[line - 1]
+        if cycles <= room:
+            self.stalls[line - 1] += cycles
+            self.clock += cycles
+            return True
+        for before in range(line - 1, self.block.start - 1, -1):
+            if not cycles or self.times[before - self.block.start] < since:
+                break
+            more = min(cycles, max(0, LONGEST - self.stalls[before]))
+            self.stalls[before] += more
+            cycles -= more
+        self.stalls[line - 1] += cycles
+        return False
+
+    def _issue(self, facts: Effects, guard: Guard | None) -> None:
         """The line happens now."""
-        of, now = self.of, self.clock
-        writes, reads = self.recent.writes, self.recent.reads
+        of, now, (writes, reads) = self.latencies, self.clock, self.recent
         for register, column in facts.reads:
             if of.read_reach[column] > 1:
-                reads[register] = (*[a for a in reads.get(register, ()) if now - a.time < of.read_reach[a.kind]], Access(now, column, None))
+                access = Access(now, column, None)
+                if register in reads:
+                    reads[register] = (*[a for a in reads[register] if now - a.time < of.read_reach[a.kind]], access)
+                else:
+                    reads[register] = (access,)
         for register, row in facts.writes:
             access = Access(now, row, guard)
-            if guard is None:
+            if guard is None or register not in writes:
                 writes[register] = (access,)
             else:
-                writes[register] = (*[a for a in writes.get(register, ()) if now - a.time < of.write_reach[a.kind]], access)
+                writes[register] = (*[a for a in writes[register] if now - a.time < of.write_reach[a.kind]], access)
             self.generations[register] = self.generations.get(register, 0) + 1
-        for s in of.signals[line]:
-            if s is not None:
-                self.recent.signals[s] = now
-
-    def _forget(self, facts: Effects) -> bool:
-        """Drop what the line replaces; False if nothing of what came before the block matters any more."""
-        recent, now = self.recent, self.clock
-        for register, _ in facts.writes:
-            if facts.guard is None:
-                recent.writes.pop(register, None)
-            self.generations[register] = self.generations.get(register, 0) + 1
-        return now < 2 or _any_left(recent.writes, self.of.write_reach, now) or _any_left(recent.reads, self.of.read_reach, now)
 
     def _finish(self) -> None:
-        """Before code that is not known, everything must have happened."""
-        latest = max([a.time + self.of.write_reach[a.kind] for group in self.recent.writes.values() for a in group], default=0)
+        """Before code that is not known, everything must be over."""
+        latest = max([a.time + self.latencies.write_reach[a.kind] for group in self.recent.writes.values() for a in group], default=0)
         if latest > self.clock:
-            self.of.stalls[self.block[-1]] += latest - self.clock
+            self.stalls[self.block[-1]] += latest - self.clock
             self.clock = latest
 
     def exit(self) -> Recent:
         """What matters behind the block."""
-        end = self.clock
-        writes = _kept(self.recent.writes, self.of.write_reach, end, self.generations)
-        reads = _kept(self.recent.reads, self.of.read_reach, end, self.generations)
-        return Recent(writes, reads, {s: time - end for s, time in self.recent.signals.items() if end - time < SIGNAL_TO_WAIT})
+        of = self.latencies
+        return Recent(
+            later(self.recent.writes, of.write_reach, self.clock, self.generations),
+            later(self.recent.reads, of.read_reach, self.clock, self.generations),
+        )
 
-
-def _any_left(accesses: Accesses, reach: Sequence[int], now: int) -> bool:
-    return any(now - a.time < reach[a.kind] for group in accesses.values() for a in group)
-
-
-def _kept(accesses: Accesses, reach: Sequence[int], end: int, generations: dict[int, int]) -> Accesses:
-    """The accesses that reach beyond `end`, with times from there."""
-    kept: Accesses = {}
-    for register, group in accesses.items():
-        if left := tuple([Access(a.time - end, a.kind, _lasting(a.guard, generations)) for a in group if end - a.time < reach[a.kind]]):
-            kept[register] = left
-    return kept
-
-
-def _lasting(guard: Guard | None, generations: dict[int, int]) -> Guard | None:
-    """The guard as the next block sees it; None if its predicate has another value there."""
-    if guard is None or guard.generation != generations.get(guard.register, 0):
-        return None
-    return guard._replace(generation=0)
-
-
-def _cycles(matrix: Matrix) -> list[list[int]]:
-    return [[cell.cycles for cell in row] for row in matrix]
+    def behind(self, before: Recent) -> Recent:
+        """What of `before` the block matters behind it."""
+        of = self.latencies
+        replaced = {register for line in self.block if self.effects[line].guard is None for register, _ in self.effects[line].writes}
+        kept = {register: group for register, group in before.writes.items() if register not in replaced}
+        return Recent(
+            later(kept, of.write_reach, self.clock, self.generations), later(before.reads, of.read_reach, self.clock, self.generations)
+        )

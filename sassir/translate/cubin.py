@@ -22,7 +22,6 @@ from sassir.translate.lift import ARCH, CONTAINER, lift_program
 from sassir.translate.links import read_links, return_labels
 from sassir.translate.resources import resources
 
-
 _PADDING = 0x000FC000_00000000_00000000_00007918.to_bytes(INSTRUCTION_BYTES, "little")
 """The NOP that fills every code section up to its alignment of 128 bytes: in all 18,668 looked at, sm_75 to sm_121."""
 
@@ -131,7 +130,7 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
         if data != section.data or any(old != new for old, new in moved.items()):
             old = _labels(section)
             labels = {old[name]: offset for name, offset in function.labels.items() if name in old}
-            instructions, needs = [line.instruction for line in function.lines], resources(function, counts(cubin, section))
+            instructions, needs = [line.instruction for line in function.lines], resources(function, counts(cubin, section), program.arch)
             changed[section.index] = Code(data, moved, labels, instructions, _is_renamed(function, section, program.arch), needs)
     return cubin.rebuild(changed)
 

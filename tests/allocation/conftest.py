@@ -44,7 +44,7 @@ class ValueFlow:
         self.passed: dict[Operation, list[list[tuple[SSAValue, SSAValue]]]] = {}
         self.constants: dict[str, set[SSAValue]] = {}
         flow = flow_of(kernel.body)
-        for block in flow.blocks:
+        for b, block in enumerate(flow.blocks):
             for op in block.ops:
                 self.reads[op] = own_operands(op) if op is block.last_op else internals.operands(op)
                 if isinstance(op, SassInstruction) and op.results and not internals.operands(op) and effects(op).pure:
@@ -52,8 +52,8 @@ class ValueFlow:
                         self.constants.setdefault(f"{_text(op)} {i}", set()).add(result)
             last = block.last_op
             assert last is not None
-            pairs = [list(zip(values, s.args, strict=True)) for s, values in zip(last.successors, forwarded(last), strict=False)]
-            self.passed[last] = pairs
+            targets = [flow.blocks[s] for s in flow.cfg.successors[b]]
+            self.passed[last] = [list(zip(forwarded(last)[i], s.args, strict=True)) for i, s in enumerate(targets)]
         self.blocks = set(flow.blocks)
         self.undefined = frozenset(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
         self.steady = frozenset(v for values in self.constants.values() for v in values) | self.undefined

@@ -52,3 +52,11 @@ def test_ten_thousand_blocks_in_a_row() -> None:
     graph = Cfg([[i + 1] for i in range(count - 1)] + [[]], [0])
     assert graph.dominators[-1] == count - 2
     assert graph.live_in([0] * (count - 1) + [1], [0] * count)[0] == 1
+
+
+def test_a_block_dominates_what_only_it_leads_to() -> None:
+    graph = Cfg([[1, 4], [2, 3], [5], [5], [], []], [0])
+    assert [b for b in range(6) if graph.dominates(1, b)] == [1, 2, 3, 5]
+    assert all(graph.dominates(0, b) for b in range(6))
+    assert not graph.dominates(2, 5)
+    assert not graph.dominates(4, 1)

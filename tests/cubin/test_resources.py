@@ -40,7 +40,7 @@ def test_the_rule_gives_what_ptxas_counted(path: Path) -> None:
     for function in read_program(cubin.data).functions:
         section = next(s for s in cubin.code if s.index == function.section)
         before = counts(cubin, section)
-        assert resources(function, before) == Resources(before.registers, before.barriers)
+        assert resources(function, before, cubin.arch) == Resources(before.registers, before.barriers)
 
 
 @pytest.mark.parametrize("name", TOOLKITS)
@@ -101,4 +101,4 @@ def test_another_instruction_changes_the_counts(name: str) -> None:
 def test_a_kernel_that_calls_other_code_keeps_its_registers() -> None:
     before = read("print.sm_90")
     function = read_program(before.data).functions[0]
-    assert resources(function, Resources(registers=60)).registers == 60
+    assert resources(function, Resources(registers=60), before.arch).registers == 60

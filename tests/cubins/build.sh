@@ -22,6 +22,18 @@ for sm in 75 90 120; do
     done
     nvcc -cubin -dc -arch=sm_$sm -o hop.sm_$sm.cubin hop.cu # relocatable
 done
+for sm in 80 90; do
+    nvcc -cubin -arch=sm_$sm -o emulated.sm_$sm.cubin emulated.cu
+    nvcc -cubin -arch=sm_$sm -o refused.sm_$sm.cubin refused.cu
+done
+for sm in 90 100; do
+    nvcc -cubin -arch=sm_$sm -o asynchronous.sm_$sm.cubin asynchronous.cu
+done
+# The kernels of the benchmark suite for the architectures that bench/cubins does not have.
+python ../../bench/build_kernels.py --arch sm_75 --arch sm_80 --arch sm_100 --arch sm_120 -o "$scratch/bench"
+rm "$scratch"/bench/edited.*
+tar -C "$scratch/bench" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -c . | xz -9e >bench.tar.xz
+nvcc -cubin -arch=sm_90 -o frame.sm_90.cubin frame.cu
 # Full debug information of PTX alone, without that of CUDA, which would name this folder.
 nvcc -ptx -arch=compute_90 -o "$scratch/debug.ptx" axpy.cu
 ptxas -g -arch=sm_90 -o debug.sm_90.cubin "$scratch/debug.ptx"

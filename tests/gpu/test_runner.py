@@ -7,14 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sassir.errors import LaunchError
-from sassir.gpu import DeviceInfo, runner
-from sassir.gpu.device import load_driver
+from sassir.gpu import DeviceInfo, pair, runner
+from sassir.gpu.device import DeviceLimits, load_driver
 from sassir.gpu.driver import DriverError, FunctionAttribute
 from sassir.launch import Launch, read_launch_file
 from sassir.launch.data import Array
@@ -91,6 +92,9 @@ class FakeKernel:
         if value > LIMIT:
             raise DriverError("cuFuncSetAttribute failed: invalid argument", 1)
         self.device.log.append((which.name, value))
+
+    def resident_blocks(self, threads: int, shared: int) -> int:
+        return 0 if shared > 48 * 1024 and ("MAX_DYNAMIC_SHARED_BYTES", shared) not in self.device.log else 4
 
     def prepare(self, grid: Dim3, block: Dim3, parameters: bytes, *more: object) -> Callable[[], None]:
         def launch() -> None:
@@ -171,6 +175,20 @@ def test_steps_run_in_order_on_the_same_buffers(fake: FakeDriver, tmp_path: Path
     assert np.array_equal(outputs["y"], 4 * np.arange(10, 22, dtype=np.uint32).reshape(6, 2))
     first, second = ("double", (3, 1, 1), (4, 2, 1), 0, None, False), ("double", (3, 1, 1), (8, 1, 1), 102400, (3, 1, 1), True)
     assert fake.log == [("MAX_DYNAMIC_SHARED_BYTES", 102400), first, second, "unload"]
+
+
+def test_occupancy_is_that_of_a_kernel_that_may_have_its_shared_memory(
+    fake: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def summary(cubin: bytes) -> SimpleNamespace:
+        return SimpleNamespace(kernels=[SimpleNamespace(name="double", instructions=64)])
+
+    monkeypatch.setattr(pair, "Cubin", SimpleNamespace(read=bytes))
+    monkeypatch.setattr(pair, "summarise", summary)
+    monkeypatch.setattr(pair, "device_limits", lambda: DeviceLimits(132, 50 << 20, warps=64, warp_threads=32))
+    small, large = pair.read_resources(b"cubin", launch(tmp_path))
+    assert (small.shared, large.shared) == (1024, 1024 + 100 * 1024)
+    assert small.occupancy == large.occupancy == 4 / 64
 
 
 def test_symbols_are_filled(fake: FakeDriver, tmp_path: Path) -> None:

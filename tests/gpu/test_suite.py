@@ -18,7 +18,7 @@ from sassir.gpu.statistics import Comparison, Times, Verdict
 from sassir.gpu.suite import find_suite, read_results, regressions
 
 BENCH = Path(__file__).parents[2] / "bench"
-SETTING = Setting(DeviceInfo("GPU", "sm_90", "13.0", "580", "2026.1"), {"bytes": 4e12, "f32": 6e13}, "abc", "ncu")
+SETTING = Setting(DeviceInfo("GPU", "sm_90", "13.0", "580", "2026.1"), {"bytes": 4e12, "f32": 6e13}, "abc", "ncu", 12.3)
 
 
 def side(registers: int = 32, local: int = 0, occupancy: float = 1, executed: int = 1000, **stalls: float) -> Side:
@@ -71,6 +71,7 @@ def test_the_table_has_a_line_for_each_launch() -> None:
     rows = [line for line in table.splitlines() if line.startswith("|")]
     assert [row.count("|") for row in rows] == [len(COLUMNS) + 1] * 4
     assert "| k | full | equal | 125.0 | 100.0 | 1.250 | 1.248 to 1.252 | faster | 90% bytes |" in rows[2]
+    assert rows[2].endswith("| 32 | 0 | 100% | 64 | 1,000 |  |")
     assert "**failed**" in rows[3]
     assert "an illegal address" in rows[3]
     assert "2 launches: 1 equal, 1 failed." in table
@@ -110,7 +111,7 @@ def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
             side(long_scoreboard=8, wait=1),
             side(long_scoreboard=5, wait=1.1),
             "faster",
-            "less waiting for long scoreboard (8.00 → 5.00 warps an issue)",
+            "less waiting for long scoreboard (8.00 → 5.00 cycles an instruction)",
         ),
         (side(), side(executed=1030), "slower", "3% more instructions executed"),
         (side(), side(), "slower", "no resource and no counter explains it"),
@@ -121,3 +122,10 @@ def test_the_likely_cause_is_named(original: Side, candidate: Side, verdict: Ver
     measured = result(1.2, verdict, sides=(original, candidate)).measured
     assert measured is not None
     assert explain(measured) == cause
+
+
+def test_equal_times_far_from_every_ceiling_are_explained_by_what_warps_wait_for() -> None:
+    measured = result(1, sides=(side(wait=2, barrier=6.5), side(wait=2, barrier=6.5))).measured
+    assert measured is not None
+    measured.shares = {"bytes": 0.3}
+    assert explain(measured) == "waits for barrier (6.5 of 8.5 cycles an instruction)"

@@ -1,179 +1,65 @@
 """Roles against nvdisasm's life ranges: for every instruction of the cubins, the same registers are read and written.
 
-What nvdisasm 13.5 shows otherwise is listed in `EXCEPTIONS`, with the reason; nothing else may differ.
+What nvdisasm 13.5 shows otherwise is listed in `EXCEPTIONS` of bench/life_ranges.py, with the reason; nothing else may differ.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
-import subprocess
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
 from sassir.asm.instruction import Instruction
-from sassir.asm.operand import ZERO_REGISTERS, register_file
 from sassir.asm.parse import parse_instruction
-from sassir.isa import Access, Roles, roles
+from sassir.encoders.mining.oracle import find_nvdisasm
+from sassir.errors import EncodingError
+from sassir.isa import Access, roles
 
-CUBINS = sorted((Path(__file__).parents[1] / "cubins").glob("isa_*.cubin"))
-FILES = {"GPR": "R", "PRED": "P", "UGPR": "UR", "UPRED": "UP"}
-LINE = re.compile(r"\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;")
-
-
-def nvdisasm() -> str:
-    """The tool, from PATH or from its wheel."""
-    if found := shutil.which("nvdisasm"):
-        return found
-    spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        for found in Path(folder).glob("cu*/bin/nvdisasm"):
-            return str(found)
-    pytest.skip("nvdisasm is not installed (pip install nvidia-cuda-nvdisasm)")
+CUBINS = [p for p in sorted((Path(__file__).parents[1] / "cubins").glob("*.cubin")) if p.name.startswith(("isa_", "jump"))]
 
 
-class Shown(NamedTuple):
-    """One instruction as nvdisasm shows it."""
-
-    arch: str
-    text: str
-    writes: frozenset[str]
-    reads: frozenset[str]
-
-
-def life_ranges(path: Path) -> Iterator[Shown]:
-    """The instructions of a cubin: `^` marks a register written, `v` one read, `x` both."""
-    command = [nvdisasm(), "-c", "-lrm", "narrow", str(path)]
-    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    arch = re.search(r"\.target\s+(\w+)", listing)
-    assert arch is not None
-    names: list[str] = []
-    columns: list[dict[int, str]] | None = None
-    header: list[list[str]] = []
-    for line in listing.splitlines():
-        if line.startswith("//---"):
-            names, columns, header = [], None, []
-        code, bar, cells = line.rpartition("// |")
-        if not bar:
-            continue
-        fields = cells.split("|")[:-1]
-        if columns is None:
-            if not names:
-                names = [field.strip() for field in fields if field.strip() in FILES]
-            elif any(re.search(r"\d", field) for field in fields):
-                header.append(fields)
-                if any("#" in field for field in fields):
-                    columns = [_columns(FILES[name], [row[i] for row in header]) for i, name in enumerate(names)]
-        elif match := LINE.match(code):
-            marks = [(register, field[at : at + 1]) for field, row in zip(fields, columns, strict=True) for at, register in row.items()]
-            text = re.sub(r"\s*\(\*.*?\*\)", "", match[2])
-            yield Shown(arch[1], text, _marked(marks, "^x"), _marked(marks, "vx"))
+@pytest.fixture(scope="module")
+def oracle() -> Any:
+    """bench/life_ranges.py"""
+    path = Path(__file__).parents[2] / "bench" / "life_ranges.py"
+    spec = importlib.util.spec_from_file_location("life_ranges", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def _columns(file: str, rows: list[str]) -> dict[int, str]:
-    """Register by place in the line; its number is written downwards."""
-    width = max(len(row) for row in rows)
-    numbers = {at: "".join(row[at : at + 1].strip(" #") for row in rows) for at in range(width)}
-    return {at: f"{file}{int(number)}" for at, number in numbers.items() if number}
-
-
-def _marked(marks: list[tuple[str, str]], kinds: str) -> frozenset[str]:
-    return frozenset(register for register, mark in marks if mark and mark in kinds)
-
-
-def registers(instruction: Instruction, accesses: tuple[Access, ...]) -> frozenset[str]:
-    """The registers accessed that nvdisasm shows: not B, and not UR0 to UR3, which programs do not use."""
-    found: set[str] = set()
-    for access in accesses:
-        first = instruction.operands[access.operand].registers[access.hole]
-        file = register_file(first)
-        if first not in ZERO_REGISTERS and file != "B":
-            number = int(first[len(file) :])
-            found |= {f"{file}{i}" for i in range(number, number + access.width) if file != "UR" or (number >= 4 and i < 63)}
-    return frozenset(found)
-
-
-def compare(shown: Shown, found: Roles | None, instruction: Instruction) -> str:
-    """`equal`, the reason of an exception, or what differs."""
-    if found is None:
-        return f"unknown: {shown.text}"
-    writes, reads = registers(instruction, found.writes), registers(instruction, found.reads)
-    if instruction.guard is not None:
-        reads |= frozenset(instruction.guard.registers) - ZERO_REGISTERS
-    if (writes, reads) == (shown.writes, shown.reads):
-        return "equal"
-    extra_writes, extra_reads = shown.writes - writes, shown.reads - reads
-    missing = writes - shown.writes, reads - shown.reads
-    for reason, applies in EXCEPTIONS.items():
-        if applies(shown, instruction, extra_writes, extra_reads, *missing):
-            return reason
-    return f"{shown.arch} {shown.text}: written {sorted(writes)} not {sorted(shown.writes)}, read {sorted(reads)} not {sorted(shown.reads)}"
-
-
-def _call(shown: Shown, instruction: Instruction, *_: frozenset[str]) -> bool:
-    return instruction.mnemonic == "CALL"
-
-
-def _descriptor(shown: Shown, instruction: Instruction, *difference: frozenset[str]) -> bool:
-    extra_writes, extra_reads, *missing = difference
-    hidden = shown.arch in ("sm_80", "sm_86", "sm_87", "sm_89") and "[R" in shown.text and "desc[" not in shown.text
-    return hidden and not extra_writes and not any(missing) and {register_file(r) for r in extra_reads} == {"UR"}
-
-
-def _predicate(shown: Shown, instruction: Instruction, *difference: frozenset[str]) -> bool:
-    extra_writes, *others = difference
-    loads = instruction.mnemonic in ("LD", "LDG", "LDGSTS")
-    return loads and not any(others) and extra_writes == frozenset(instruction.operands[-1].registers)
-
-
-def _fourth(shown: Shown, instruction: Instruction, *difference: frozenset[str]) -> bool:
-    extra_writes, extra_reads, missing_writes, missing_reads = difference
-    texture = instruction.mnemonic in ("TEX", "TLD", "TLD4", "TXD") and instruction.operands[-1].integer is None
-    return texture and not (extra_writes or extra_reads or missing_reads) and len(missing_writes) == 1
-
-
-def _header(shown: Shown, instruction: Instruction, *difference: frozenset[str]) -> bool:
-    extra_writes, extra_reads, missing_writes, missing_reads = difference
-    nothing_else = not (extra_writes or extra_reads or missing_writes)
-    return instruction.mnemonic == "TLD" and shown.arch.startswith("sm_12") and nothing_else and len(missing_reads) == 1
-
-
-EXCEPTIONS = {
-    "CALL is shown with the registers that the convention gives to the callee": _call,
-    "the memory descriptor of sm_8x is in the word, not in the text": _descriptor,
-    "the predicate that a copy or load takes is shown as written too; Triton's code reads it again afterwards": _predicate,
-    "the fourth component of a texel is not shown from sm_100 on, though the code after it uses the register": _fourth,
-    "sm_12x fetches texels by the header alone; the sampler beside it is counted on all architectures": _header,
-}
-
-
-def instruction_of(shown: Shown) -> Instruction:
-    return parse_instruction(re.sub(r"`\(.*?\)", ".+0x10", shown.text))
+def instruction_of(text: str) -> Instruction:
+    return parse_instruction(re.sub(r"`\(.*?\)", ".+0x10", text))
 
 
 @pytest.mark.parametrize("cubin", CUBINS, ids=lambda path: path.stem)
-def test_roles_equal_the_life_ranges(cubin: Path):
+def test_roles_equal_the_life_ranges(cubin: Path, oracle: Any):
+    try:
+        find_nvdisasm()
+    except EncodingError as error:
+        pytest.skip(str(error))
     results: Counter[str] = Counter()
-    for shown in life_ranges(cubin):
-        instruction = instruction_of(shown)
-        results[compare(shown, roles(instruction), instruction)] += 1
-    assert set(results) <= {"equal", *EXCEPTIONS}
+    for shown in oracle.life_ranges(cubin):
+        instruction = instruction_of(shown.text)
+        results[oracle.compare(shown, roles(instruction), instruction)] += 1
+    assert set(results) <= {"equal", *oracle.EXCEPTIONS}
     assert results["equal"] > 50
 
 
-def test_a_wrong_width_is_noticed():
-    shown = Shown("sm_90", "DADD R0, R2, R4", frozenset({"R0", "R1"}), frozenset({"R2", "R3", "R4", "R5"}))
-    instruction = instruction_of(shown)
+def test_a_wrong_width_is_noticed(oracle: Any):
+    shown = oracle.Shown("sm_90", 0, "DADD R0, R2, R4", frozenset({"R0", "R1"}), frozenset({"R2", "R3", "R4", "R5"}))
+    instruction = instruction_of(shown.text)
     right = roles(instruction)
     assert right is not None
-    assert compare(shown, right, instruction) == "equal"
+    assert oracle.compare(shown, right, instruction) == "equal"
     narrow = right._replace(writes=(Access(0, 0, 1),))
-    assert "written ['R0'] not ['R0', 'R1']" in compare(shown, narrow, instruction)
+    assert "written ['R0'] not ['R0', 'R1']" in oracle.compare(shown, narrow, instruction)
     late = right._replace(reads=right.reads[:1])
-    assert "read ['R2', 'R3'] not" in compare(shown, late, instruction)
-    assert compare(shown, None, instruction).startswith("unknown")
+    assert "read ['R2', 'R3'] not" in oracle.compare(shown, late, instruction)
+    assert oracle.compare(shown, None, instruction).startswith("unknown")

@@ -56,6 +56,12 @@ UTMALDG.2D [UR8], [UR4]                                        |                
 UTMASTG.2D [UR4], [UR8]                                        |                 | UR4-6 UR8-9
 UBLKCP.S.G [UR4], [UR6], UR8                                   |                 | UR4-5 UR6-7 UR8
 SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [R2+UR4], R3                | P0              | R2 UR4 R3
+TLD4.B R6, R2, R4, R12, UR4, 0x0, 2D                           | R6-7 R2-3       | R4-5 R12 UR4-5
+TLD4.B.B.AOFFI R6, R2, R4, R12, 2D                             | R6-7 R2-3       | R4-5 R12-13
+TEX.UAI.LL R6, R2, R4, R11, UR4, UR8, 0x0, ARRAY_2D            | R6-7 R2-3       | R4-5 R11 UR4-5 UR8
+SUST.P.2D_ARRAY.UAI [R8], R12, UR4, UR6, URZ                   |                 | R8-9 R12-15 UR4 UR6 URZ
+UTCQMMA gdesc[UR4], gdesc[UR6], tmem[UR8], tmem[UR10], idesc[UR11], tmem[UR16], UP0 | | UR4-5 UR6-7 UR8 UR10 UR11 UR16-17 UP0
+UTCHMMA.WS gdesc[UR4], gdesc[UR6], tmem[UR8], tmem[UR10], idesc[UR11], UR16, UP0 | | UR4-5 UR6-7 UR8 UR10 UR11 UR16-17 UP0
 TEX.LL R6, R2, R4, R11, UR4, 0x0, 3D                           | R6-7 R2-3       | R4-6 R11 UR4-5
 TEX.SCR.LL R14, R2, R8, R10, 0x0, 0x58, 3D                     | R14-15 R2-3     | R8-9 R10-11
 TLD.LZ RZ, R23, R0, UR4, 0x0, 1D, 0x1                          | RZ R23          | R0 UR4-5

@@ -30,9 +30,14 @@ class Format(NamedTuple):
     def fraction(self) -> int:
         return self.digits - 1
 
+    @property
+    def sign(self) -> int:
+        """The place of the sign bit."""
+        return self.fraction + (2 * self.most + 1).bit_length()
+
     def decode(self, bits: int) -> Fraction | float:
         """The exact value; infinity and NaN as floats."""
-        sign = -1 if bits >> (self.fraction + (2 * self.most + 1).bit_length()) & 1 else 1
+        sign = -1 if bits >> self.sign & 1 else 1
         exponent, fraction = bits >> self.fraction & 2 * self.most + 1, bits & (1 << self.fraction) - 1
         if exponent == 2 * self.most + 1:
             return math.nan if fraction else sign * math.inf
@@ -52,7 +57,7 @@ class Format(NamedTuple):
         if bits >= infinity:
             stops = mode == "RZ" or (mode == "RM" and not sign) or (mode == "RP" and sign)
             bits = infinity - stops
-        return bits | sign << (self.fraction + (2 * self.most + 1).bit_length())
+        return bits | sign << self.sign
 
 
 def _floor_log2(x: Fraction) -> int:
@@ -74,7 +79,7 @@ def words(seed: int, form: Format, near: bool) -> list[int]:
         fraction = int(generator.integers(0, 1 << min(form.fraction, 62)))
         for _ in range(3 * int(generator.integers(0, 2))):
             fraction &= int(generator.integers(0, 1 << form.fraction))
-        result.append((int(generator.integers(0, 2)) << 1 | 0) << (form.fraction + (2 * form.most + 1).bit_length() - 1) | exponent << form.fraction | fraction)
+        result.append(int(generator.integers(0, 2)) << form.sign | exponent << form.fraction | fraction)
     return result
 
 
@@ -127,8 +132,7 @@ def test_fused_results_half_way_between_numbers(letter: str, form: Format, mode:
     a, b = words(4, form, True), words(5, form, True)
     x, y = values(form, a), values(form, b)
     cancel = [form.encode(-p * q, "RZ") for p, q in zip(x, y, strict=True)]
-    sign = form.fraction + (2 * form.most + 1).bit_length()
-    tiny = [(i & 1) << sign | (i % 50 + 1) << form.fraction for i in range(LANES)]
+    tiny = [(i & 1) << form.sign | (i % 50 + 1) << form.fraction for i in range(LANES)]
     sparse = [(v >> form.fraction << form.fraction) | (v & 1) | 1 << form.fraction // 2 for v in a]
     name = f"{letter}FMA{suffix(mode)}" if letter == "F" else f"DFMA{suffix(mode)}"
     for left, right, third in ((a, b, cancel), (sparse, sparse[1:] + sparse[:1], tiny), (sparse, b, tiny)):
@@ -141,17 +145,42 @@ def test_fused_results_half_way_between_numbers(letter: str, form: Format, mode:
 def test_packed_halves_are_rounded_once(suffixes: str, form: Format, near: bool) -> None:
     low, high = ([words(seed + i, form, near) for seed in (6, 7, 8)] for i in (0, 10))
     packed = [[b << 16 | a for a, b in zip(p, q, strict=True)] for p, q in zip(low, high, strict=True)]
-    found = compute(f"HFMA2{suffixes} R0, R4, R8, R12", *packed)
+    fused = compute(f"HFMA2{suffixes} R0, R4, R8, R12", *packed)
     products = compute(f"HMUL2{suffixes} R0, R4, R8", *packed[:2])
+    sums = compute(f"HADD2{suffixes} R0, R4, -R8", *packed[:2])
     for shift, parts in ((0, low), (16, high)):
         x, y, z = (values(form, bits) for bits in parts)
-        check(form, "RN", [f >> shift & 0xFFFF for f in found], [p * q + r for p, q, r in zip(x, y, z, strict=True)])
+        check(form, "RN", [f >> shift & 0xFFFF for f in fused], [p * q + r for p, q, r in zip(x, y, z, strict=True)])
         check(form, "RN", [f >> shift & 0xFFFF for f in products], [p * q for p, q in zip(x, y, strict=True)])
+        check(form, "RN", [f >> shift & 0xFFFF for f in sums], [p - q for p, q in zip(x, y, strict=True)])
+
+
+@pytest.mark.parametrize(("mnemonic", "form"), [("FMNMX", SINGLE), ("HMNMX2", HALF), ("HMNMX2.BF16_V2", BFLOAT)])
+def test_minimum_and_maximum(mnemonic: str, form: Format) -> None:
+    a, b = words(20, form, False), words(21, form, False)
+    for predicate, choose in (("PT", min), ("!PT", max)):
+        exact = [choose(p, q) for p, q in zip(values(form, a), values(form, b), strict=True)]
+        check(form, "RN", [x & (2 << form.sign) - 1 for x in compute(f"{mnemonic} R0, R4, R8, {predicate}", a, b)], exact)
+
+
+@pytest.mark.parametrize(("mnemonic", "form"), [("FMNMX", SINGLE), ("HMNMX2", HALF), ("HMNMX2.BF16_V2", BFLOAT)])
+def test_minimum_and_maximum_of_zeros_and_nan(mnemonic: str, form: Format) -> None:
+    minus, one = 1 << form.sign, form.most << form.fraction
+    nan = (2 * form.most + 1) << form.fraction | 1
+    mask = (2 << form.sign) - 1
+    least, most, keep = (compute(f"{mnemonic}{suffix} R0, R4, R8, {p}", [0, minus, nan, one], [minus, 0, one, nan]) for suffix, p in LIMITS)
+    assert [x & mask for x in least] == [minus, minus, one, one]
+    assert [x & mask for x in most] == [0, 0, one, one]
+    assert [x & mask for x in keep[2:]] == [minus - 1, minus - 1]
+
+
+LIMITS = [("", "PT"), ("", "!PT"), (".NAN", "PT")]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_narrowing_conversions(mode: str) -> None:
-    wide = words(9, DOUBLE, False)[:300] + [(0x380 + i % 300 << 52) | w & (1 << 52) - 1 for i, w in enumerate(words(10, DOUBLE, False)[:100])]
+    wide = words(9, DOUBLE, False)
+    wide[300:] = [(0x380 + i % 300 << 52) | w & (1 << 52) - 1 for i, w in enumerate(words(10, DOUBLE, False)[300:])]
     exact = values(DOUBLE, wide)
     evaluator = semantics(parse_instruction(f"F2F.F32.F64{suffix(mode)} R0, R4"), "sm_90")
     low, high = (np.array([w >> s & 0xFFFFFFFF for w in wide], np.uint32) for s in (0, 32))

@@ -61,6 +61,7 @@ CASES: dict[str, Callable[[int, int, int], int]] = {
     "VABSDIFF R0, R1, R2, R3": lambda a, b, c: abs(s32(a) - s32(b)) + c,
     "LEA R0, R1, R2, 0x5": lambda a, b, c: (a << 5) + b,
     "LEA R0, -R1, R2, 0x5": lambda a, b, c: -(a << 5) + b,
+    "LEA.HI R0, -R1, R2, R3, 0x1b": lambda a, b, c: b - high((c << 32 | a) << 27),
     "LEA.HI R0, R1, R2, R3, 0x1b": lambda a, b, c: high((c << 32 | a) << 27) + b,
     "LEA.HI.SX32 R0, R1, R2, 0x1b": lambda a, b, c: high(s32(a) << 27) + b,
     "LOP3.LUT R0, R1, R2, R3, 0xca, !PT": lambda a, b, c: a & b | ~a & c,
@@ -133,6 +134,39 @@ def test_byte_permutation(a: int, b: int, c: int) -> None:
     chosen = [every[b >> 4 * i & 7] for i in range(4)]
     expected = [255 * (x >> 7) if b >> 4 * i & 8 else x for i, x in enumerate(chosen)]
     assert run("PRMT R0, R1, R2, R3", R1=a, R2=b, R3=c)["R0"] == sum(x << 8 * i for i, x in enumerate(expected))
+
+
+MODES: dict[str, Callable[[int, int], int]] = {
+    "F4E": lambda n, i: n + i,
+    "B4E": lambda n, i: (n - i) % 8,
+    "RC8": lambda n, i: n,
+    "ECL": max,
+    "ECR": min,
+    "RC16": lambda n, i: n % 2 * 2 + i % 2,
+}
+"""Which byte of the eight goes to byte i, for the number n in the second operand (PTX ISA, prmt)."""
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(a=WORD, b=WORD, c=WORD)
+def test_special_modes_of_byte_permutation(mode: str, a: int, b: int, c: int) -> None:
+    pair = (c << 32 | a).to_bytes(8, "little")
+    expected = bytes(pair[MODES[mode](b % 4, i)] for i in range(4))
+    assert run(f"PRMT.{mode} R0, R1, R2, R3", R1=a, R2=b, R3=c)["R0"] == int.from_bytes(expected, "little")
+
+
+@pytest.mark.parametrize("table", range(256))
+def test_every_function_of_three_bits(table: int) -> None:
+    found = run(f"LOP3.LUT R0, R1, R2, R3, {table:#x}, !PT", R1=0xF0, R2=0xCC, R3=0xAA)["R0"]
+    assert found & 0xFF == table
+
+
+@settings(max_examples=100, deadline=None)
+@given(a=st.integers(0, M64), b=st.integers(0, M64), n=st.integers(1, 31))
+def test_difference_from_a_shifted_number(a: int, b: int, n: int) -> None:
+    low = run(f"LEA R0, P0, -R1, R2, {n:#x}", R1=a & M32, R2=b & M32)
+    top = run(f"LEA.HI.X R0, ~R1, R2, R3, {n:#x}, P0", R1=a & M32, R2=high(b), R3=high(a), P0=bool(low["P0"]))
+    assert top["R0"] << 32 | low["R0"] == b - (a << n) & M64
 
 
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import reduce
-from operator import and_, or_, xor
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ RANDOM = np.random.default_rng(7)
 ALL = np.ones((1, 32), np.bool_)
 
 
-def run(text: str, active: Array = ALL, arch: str = "sm_90", **registers: Array) -> dict[str, list[int]]:
+def run(text: str, active: Array = ALL, arch: str = "sm_90", /, **registers: Array) -> dict[str, list[int]]:
     """The results on one warp, by register, for each lane."""
     evaluator = semantics(parse_instruction(text), arch)
     assert evaluator.warp
@@ -80,9 +81,9 @@ def test_match_groups_equal_values() -> None:
 
 
 REDUCTIONS: dict[str, Callable[[list[int]], int]] = {
-    "": lambda x: reduce(and_, x),
-    ".OR": lambda x: reduce(or_, x),
-    ".XOR": lambda x: reduce(xor, x),
+    "": lambda x: reduce(lambda p, q: p & q, x),
+    ".OR": lambda x: reduce(lambda p, q: p | q, x),
+    ".XOR": lambda x: reduce(lambda p, q: p ^ q, x),
     ".SUM": lambda x: sum(x) & 0xFFFFFFFF,
     ".MIN": min,
     ".MAX": max,
@@ -120,28 +121,44 @@ def test_matrix_transposition() -> None:
     assert run("MOVM.16.MT88 R0, R1", R1=rows)["R0"] == columns
 
 
-# Fragments as the PTX ISA draws them, element by element: lane l, register r, place p in the register.
-def left_element(m: int, lane: int, register: int, place: int, each: int) -> tuple[int, int]:
-    if m == 8:
-        return lane // 4, (lane % 4) * each + place + register * 4 * each
-    return lane // 4 + 8 * (register & 1), (lane % 4) * each + place + (register >> 1) * 4 * each
+Element = Callable[[int, int, int], tuple[int, int]]
+"""Row and column of an element by lane, register and place in the register, as the PTX ISA draws the fragments."""
 
 
-def right_element(lane: int, register: int, place: int, each: int) -> tuple[int, int]:
-    return (lane % 4) * each + place + register * 4 * each, lane // 4
+def left_element(m: int, each: int) -> Element:
+    def find(lane: int, register: int, place: int) -> tuple[int, int]:
+        down, along = (register & 1, register >> 1) if m == 16 else (0, register)
+        return lane // 4 + 8 * down, (lane % 4) * each + place + along * 4 * each
+
+    return find
 
 
-def result_element(lane: int, register: int) -> tuple[int, int]:
+def right_element(each: int) -> Element:
+    return lambda lane, register, place: ((lane % 4) * each + place + register * 4 * each, lane // 4)
+
+
+def result_element(lane: int, register: int, place: int = 0) -> tuple[int, int]:
     return lane // 4 + 8 * (register >> 1), lane % 4 * 2 + (register & 1)
 
 
-def load(matrix: Array, count: int, each: int, element: Callable[..., tuple[int, int]], first: int) -> dict[str, Array]:
-    """The registers of a fragment whose elements have 32 / each bits, given as their bits."""
+def load(matrix: Array, each: int, element: Element, first: int) -> dict[str, Array]:
+    """The registers from `first` on of a fragment whose elements have 32 / each bits, given as their bits."""
     width = 32 // each
-    return {
-        f"R{first + r}": np.array([sum(int(matrix[element(lane, r, p)]) << width * p for p in range(each)) for lane in range(32)], np.uint32)
-        for r in range(count)
-    }
+
+    def word(lane: int, register: int) -> int:
+        return sum(int(matrix[element(lane, register, place)]) << width * place for place in range(each))
+
+    count = matrix.size // 32 // each
+    return {f"R{first + r}": np.array([word(lane, r) for lane in range(32)], np.uint32) for r in range(count)}
+
+
+def stored(found: dict[str, list[int]], m: int) -> Array:
+    """The result matrix in registers from R4 on."""
+    matrix = np.empty((m, 8), np.uint32)
+    for lane in range(32):
+        for register in range(m // 4):
+            matrix[result_element(lane, register)] = found[f"R{4 + register}"][lane]
+    return matrix
 
 
 INTEGER_SHAPES = {"8816": (8, 16, 8), "16816": (16, 16, 8), "16832": (16, 32, 8), "16864": (16, 64, 4)}
@@ -156,14 +173,10 @@ def test_integer_matrix_product(shape: str, left: str, right: str) -> None:
     c = RANDOM.integers(-(1 << 31), 1 << 31, (m, 8))
     low = {"S": 1 << (width - 1), "U": 0}
     values = [(x ^ low[kind]) - low[kind] for x, kind in ((a, left), (b, right))]
-    registers = load(a, m * k // 32 // each, each, lambda lane, r, p: left_element(m, lane, r, p, each), 8)
-    registers |= load(b, k * 8 // 32 // each, each, lambda lane, r, p: right_element(lane, r, p, each), 16)
-    registers |= load(c & 0xFFFFFFFF, m // 4, 1, lambda lane, r, p: result_element(lane, r), 20)
+    registers = load(a, each, left_element(m, each), 8) | load(b, each, right_element(each), 16)
+    registers |= load(c & 0xFFFFFFFF, 1, result_element, 20)
     found = run(f"IMMA.{shape}.{left}{width}.{right}{width} R4, R8.ROW, R16.COL, R20", **registers)
-    expected = values[0] @ values[1] + c
-    for lane in range(32):
-        for r in range(m // 4):
-            assert found[f"R{4 + r}"][lane] == int(expected[result_element(lane, r)]) & 0xFFFFFFFF
+    assert (stored(found, m) == (values[0] @ values[1] + c).astype(np.uint32)).all()
 
 
 def bits_of(kind: str, x: Array) -> Array:
@@ -171,32 +184,56 @@ def bits_of(kind: str, x: Array) -> Array:
     return {"F16": x.astype(np.float16).view(np.uint16).astype(np.uint32), "BF16": single >> 16, "TF32": single}[kind]
 
 
-FLOAT_FORMS = [("1688.F32", "F16", 8), ("16816.F32", "F16", 16), ("16816.F32.BF16", "BF16", 16), ("1688.F32.TF32", "TF32", 8), ("1684.F32.TF32", "TF32", 4)]
+def product(form: str, kind: str, a: Array, b: Array, c: Array, arch: str = "sm_90") -> Array:
+    """a * b + c on the tensor core, as the bits of singles."""
+    each = 1 if kind == "TF32" else 2
+    registers = load(bits_of(kind, a), each, left_element(16, each), 8) | load(bits_of(kind, b), each, right_element(each), 16)
+    registers |= load(bits_of("TF32", c), 1, result_element, 20)
+    return stored(run(f"HMMA.{form} R4, R8, R16, R20", ALL, arch, **registers), 16)
+
+
+FLOAT_FORMS = [
+    ("1688.F32", "F16", 8),
+    ("16816.F32", "F16", 16),
+    ("16816.F32.BF16", "BF16", 16),
+    ("1688.F32.TF32", "TF32", 8),
+    ("1684.F32.TF32", "TF32", 4),
+]
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90", "sm_120"])
 @pytest.mark.parametrize(("form", "kind", "k"), FLOAT_FORMS)
 def test_floating_point_matrix_product_of_small_integers_is_exact(form: str, kind: str, k: int, arch: str) -> None:
-    each = 1 if kind == "TF32" else 2
     a, b, c = RANDOM.integers(-9, 10, (16, k)), RANDOM.integers(-9, 10, (k, 8)), RANDOM.integers(-999, 999, (16, 8))
-    registers = load(bits_of(kind, a), 16 * k // 32 // each, each, lambda lane, r, p: left_element(16, lane, r, p, each), 8)
-    registers |= load(bits_of(kind, b), max(1, k * 8 // 32 // each), each, lambda lane, r, p: right_element(lane, r, p, each), 16)
-    registers |= load(bits_of("TF32", c), 4, 1, lambda lane, r, p: result_element(lane, r), 20)
-    found = run(f"HMMA.{form} R4, R8, R16, R20", arch=arch, **registers)
-    expected = bits_of("TF32", a @ b + c)
-    for lane in range(32):
-        assert [found[f"R{4 + r}"][lane] for r in range(4)] == [int(expected[result_element(lane, r)]) for r in range(4)]
+    assert (product(form, kind, a, b, c, arch) == bits_of("TF32", a @ b + c)).all()
 
 
 def test_aligned_addends_are_cut_off() -> None:
     """1 + 2^-24 + 2^-24: sm_90 keeps 25 fraction bits of aligned addends and sees both, but cuts the sum to the digits of a single."""
-    zero = np.zeros(32, np.uint32)
-    tiny = np.uint32(np.float16(2.0**-12).view(np.uint16))
-    pair = tiny | tiny << np.uint32(16)
-    registers = {f"R{i}": zero for i in range(8, 18)} | {f"R{20 + r}": zero | np.float32(1).view(np.uint32) for r in range(4)}
-    registers |= {"R8": np.where(np.arange(32) % 4 == 0, pair, zero), "R16": np.where(np.arange(32) % 4 == 0, pair, zero)}
-    found = run("HMMA.16816.F32 R4, R8, R16, R20", **registers)
-    assert np.uint32(found["R4"][0]).view(np.float32) == np.float32(1 + 2.0**-23)
-    registers["R16"] = np.where(np.arange(32) % 4 == 0, tiny, zero)
-    found = run("HMMA.16816.F32 R4, R8, R16, R20", **registers)
-    assert np.uint32(found["R4"][0]).view(np.float32) == np.float32(1)
+    tiny, one = np.zeros((16, 16)), np.ones((16, 8))
+    tiny[:, :2] = 2.0**-12
+    assert (product("16816.F32", "F16", tiny, tiny.T[:, :8], one) == bits_of("TF32", one + 2.0**-23)).all()
+    tiny[:, 1] = 0
+    assert (product("16816.F32", "F16", tiny, tiny.T[:, :8], one) == bits_of("TF32", one)).all()
+
+
+@pytest.mark.parametrize(("arch", "fraction", "chunk"), [("sm_80", 24, 8), ("sm_90", 25, 16)])
+def test_sums_of_aligned_addends(arch: str, fraction: int, chunk: int) -> None:
+    """Element by element in rational numbers: products and accumulator cut off below the largest exponent, their sum cut to a single."""
+    a, b, c = (RANDOM.choice([-1, 1], shape) * np.exp2(RANDOM.uniform(-6, 6, shape)) for shape in ((16, 16), (16, 8), (16, 8)))
+    a, b, c = a.astype(np.float16), b.astype(np.float16), c.astype(np.float32)
+    found = product("16816.F32", "F16", a, b, c, arch).view(np.float32)
+    for i, j in np.ndindex(16, 8):
+        total = Fraction(float(c[i, j]))
+        for start in range(0, 16, chunk):
+            pairs = [(float(a[i, k]), float(b[k, j])) for k in range(start, start + chunk)]
+            highest = max(exponent(float(total)), *(exponent(x) + exponent(y) for x, y in pairs))
+            unit = Fraction(2) ** (highest - fraction)
+            total = unit * sum(math.trunc(x / unit) for x in (total, *(Fraction(x) * Fraction(y) for x, y in pairs)))
+            digit = Fraction(2) ** (exponent(float(total)) - 23)
+            total = digit * math.trunc(total / digit)
+        assert found[i, j] == float(total)
+
+
+def exponent(x: float) -> int:
+    return math.frexp(x)[1] - 1

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from sassir.asm.control import Control
 from sassir.asm.instruction import Instruction
-from sassir.isa.semantics import approximate, choice, compare, convert, double, half, integer, logic, matrix, single, warp
+from sassir.isa.semantics import approximate, choice, compare, convert, double, half, integer, lea, logic, matrix, single, warp
+from sassir.isa.semantics.approximate import Deviation, deviation
 from sassir.isa.semantics.assemble import evaluator
 from sassir.isa.semantics.dot import hgmma
 from sassir.isa.semantics.evaluator import Constant, Evaluator, Register, Source, SpecialRegister
 
-TABLE = (approximate, choice, compare, convert, double, half, integer, logic, matrix, single, warp)
+TABLE = (approximate, choice, compare, convert, double, half, integer, lea, logic, matrix, single, warp)
 """The files whose functions are registered."""
 
-__all__ = ["Constant", "Evaluator", "Register", "Source", "SpecialRegister", "hgmma", "semantics"]
+__all__ = ["Constant", "Deviation", "Evaluator", "Register", "Source", "SpecialRegister", "deviation", "hgmma", "semantics"]
 
 _NO_CONTROL = Control()
 

@@ -1,24 +1,57 @@
 """MUFU, the table-driven functions: computed in double precision and rounded, which the hardware's result is close to.
 
-How close, measured on an H200: bench/results, `semantics`, per function the histogram of differences in units of the last place.
-Denormal operands and results are zero.
+Denormal operands and results are zero. How close it is, measured on an H200: bench/results, `semantics`, per function the
+histogram of differences in units of the last place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from sassir.asm.instruction import Instruction
 from sassir.isa.semantics.bits import F32, F64, U32, U64, join, select
 from sassir.isa.semantics.definition import Form, Unary, instruction
 from sassir.isa.semantics.rounding import to_half
 from sassir.isa.semantics.single import canonical, flush
 
+
+class Deviation(NamedTuple):
+    """How far the hardware's result may be from ours: by so many places in the row of all numbers of its format, or by `absolute`."""
+
+    places: int
+    absolute: float = 2.0**-126
+    """At least the smallest normal number: whether a result rounds to it or to zero."""
+
+
+_DEVIATIONS = {
+    "RCP": Deviation(1),
+    "RCP64H": Deviation(1),
+    "RSQ": Deviation(2),
+    "RSQ64H": Deviation(1),
+    "SQRT": Deviation(2),
+    "EX2": Deviation(3),
+    "LG2": Deviation(3, 2.0**-22),
+    "SIN": Deviation(0, 2.0**-20.5),
+    "COS": Deviation(0, 2.0**-20.5),
+    "TANH": Deviation(1 << 13),
+}
+"""PTX ISA, the greatest errors of rcp, rsqrt, sqrt, ex2, lg2, sin, cos and tanh .approx, and one place for our own rounding."""
+_HALF_DEVIATIONS = {"EX2": Deviation(2), "TANH": Deviation(2, 2.0**-10.987)}
+
+
+def deviation(instruction: Instruction) -> Deviation | None:
+    """How far the hardware's result may be from what the semantics gives; None for an instruction that agrees bit for bit."""
+    if instruction.mnemonic != "MUFU":
+        return None
+    return (_HALF_DEVIATIONS if "F16" in instruction.modifiers else _DEVIATIONS)[instruction.modifiers[0]]
+
+
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "COS": lambda x: np.cos(_fraction(x) * (2 * np.pi)),
-    "SIN": lambda x: np.sin(_fraction(x) * (2 * np.pi)),
+    "COS": lambda x: np.cos(np.fmod(x, 1) * (2 * np.pi)),
+    "SIN": lambda x: np.sin(np.fmod(x, 1) * (2 * np.pi)),
     "EX2": np.exp2,
     "LG2": np.log2,
     "RCP": lambda x: 1 / x,
@@ -26,11 +59,6 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "SQRT": np.sqrt,
     "TANH": np.tanh,
 }
-
-
-def _fraction(turns: Any) -> Any:
-    """The angle without whole turns; infinity has none."""
-    return turns - np.rint(turns)
 
 
 @instruction("MUFU", "f32", "f32", modifiers=" ".join(_FUNCTIONS))

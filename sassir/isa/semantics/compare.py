@@ -65,6 +65,8 @@ def isetp(form: Form) -> Ternary:
 def isetp_extended(form: Form) -> Quaternary:
     """The comparison of 64-bit numbers: of their high words, or where these are equal the comparison s of their low words"""
     compare, both = form.choose(INTEGER), _both(form)
+    if form.has("F", "T"):
+        return lambda a, b, r, s: both(compare(a, b), r)
     view = same if form.has("U32") else signed
     return lambda a, b, r, s: both(select(a == b, s, compare(view(a), view(b))), r)
 

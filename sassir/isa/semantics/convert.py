@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sassir.isa.semantics import bits
+from sassir.isa.semantics import bits, half
 from sassir.isa.semantics.bits import F32, F64, I32, I64, U32, U64, as_double, same, select, signed
 from sassir.isa.semantics.definition import Binary, Form, Ternary, Unary, instruction
 from sassir.isa.semantics.double import fused
-from sassir.isa.semantics.rounding import half_towards, narrow, sum_to_odd, to_bfloat, to_half
+from sassir.isa.semantics.rounding import bfloat_towards, half_towards, narrow, sum_to_odd, to_bfloat, to_half
 from sassir.isa.semantics.single import canonical, flush, relu
 
 _DIRECTIONS = "RM RP RZ"
@@ -28,7 +28,7 @@ _RANGES = {
 }
 
 
-@instruction("F2F.F64.F32", "f64", "f32", modifiers="FTZ")
+@instruction("F2F.F64.F32", "f64", "n32", modifiers="FTZ")
 def double_from_single(form: Form) -> Unary:
     """d = a as a double"""
     argument = flush if form.has("FTZ") else same
@@ -37,15 +37,15 @@ def double_from_single(form: Form) -> Unary:
 
 @instruction("F2F.F32.F64", "f32", "f64", modifiers=f"FTZ {_DIRECTIONS}")
 def single_from_double(form: Form) -> Unary:
-    """d = a as a single"""
-    rounding, argument = form.rounding, flush if form.has("FTZ") else same
-    return lambda a: canonical(argument(narrow(a, rounding)))
+    """d = a as a single; of a NaN sign and leading bits are kept"""
+    rounding, finish = form.rounding, flush if form.has("FTZ") else same
+    return lambda a: finish(narrow(a, rounding))
 
 
 @instruction("F2F.F16.F32", "u32", "f32", modifiers=f"FTZ {_DIRECTIONS}")
 def half_from_single(form: Form) -> Unary:
-    """d = a as a half, in the low 16 bits"""
-    rounding, argument = form.rounding, flush if form.has("FTZ") else same
+    """d = a as a half, in the low 16 bits; with .FTZ zero where it is below the smallest normal half before rounding"""
+    rounding, argument = form.rounding, half.flush if form.has("FTZ") else same
     return lambda a: half_towards(argument(a), rounding)
 
 
@@ -65,13 +65,11 @@ def bfloat_from_single(form: Form) -> Unary:
 @instruction("F2FP.BF16.PACK_AB F2FP.BF16.F32.PACK_AB UF2FP.BF16.F32.PACK_AB", "u32", "f32 f32", modifiers="RZ RELU")
 def f2fp(form: Form) -> Binary:
     """d = a in the high half, b in the low half, as halves or bfloat16"""
-    bfloat, rounding = form.has("BF16"), form.rounding
-    limit = relu if form.has("RELU") else same
+    store = bfloat_towards if form.has("BF16") else half_towards
+    rounding, limit = form.rounding, relu if form.has("RELU") else same
 
     def convert(x: Any) -> Any:
-        if not bfloat:
-            return half_towards(limit(x), rounding)
-        return to_bfloat(limit(x) if rounding == "RN" else (x.view(U32) & 0xFFFF0000).view(F32))
+        return store(limit(x), rounding)
 
     return lambda a, b: bits.pack(convert(b), convert(a))
 
@@ -107,11 +105,11 @@ _TO_INTEGER = "FTZ NTZ FLOOR CEIL TRUNC"
 @instruction("F2I.U64 F2I.S64", "u64", "f32", modifiers=_TO_INTEGER)
 @instruction("F2I.U64.F64 F2I.S64.F64", "u64", "f64", modifiers=_TO_INTEGER)
 def f2i(form: Form) -> Unary:
-    """d = a as an integer, clamped to its range; NaN becomes 0 with .NTZ, else only the highest bit is set"""
+    """d = a as an integer, clamped to its range; NaN becomes 0 with .NTZ, else only the highest bit of its width is set"""
     kind = form.choose({k: k for k in _RANGES}, "S32")
     integral = form.choose(_INTEGRAL, np.rint)
     to_bits = U64 if kind in ("U64", "S64") else U32
-    nan = to_bits(0 if form.has("NTZ") else 1 << (63 if to_bits is U64 else 31))
+    nan = to_bits(0 if form.has("NTZ") else 1 << int(kind[1:]) - 1)
     argument = flush if form.has("FTZ") else same
 
     def evaluate(a: Any) -> Any:

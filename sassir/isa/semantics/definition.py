@@ -54,9 +54,10 @@ class Form:
         """To nearest even (RN), down (RM), up (RP) or to zero (RZ)."""
         return self.choose({"RM": "RM", "RP": "RP", "RZ": "RZ"}, "RN")
 
-    def negated(self, index: int) -> bool:
-        """Whether the operand read at this place has a minus."""
-        return self.instruction.operands[self.first_read + index].negated
+    def prefix(self, index: int) -> str:
+        """What stands before the operand read at this place: `-`, `~` or nothing."""
+        operand = self.instruction.operands[self.first_read + index]
+        return operand.template[0] if operand.integer is None and operand.template[0] in "-~" else ""
 
     def refusal(self, reason: str) -> SemanticsError:
         """The error that says what is not modelled."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from sassir.asm.instruction import Instruction
 from sassir.errors import SemanticsError
-from sassir.isa.semantics.bits import F16, F32, U32, as_double, as_single, select
+from sassir.isa.semantics.bits import F16, F32, F64, I64, U32, as_double, as_single, select
 from sassir.isa.semantics.rounding import narrow
 from sassir.isa.semantics.single import canonical
 
@@ -47,9 +47,10 @@ _UNITS = {"sm_75": Unit(24, 16), "sm_80": Unit(24, 16), "sm_86": Unit(24, 16), "
 
 
 def dot(a: Any, b: Any, c: Any, kind: str, wide: bool, arch: str) -> Any:
-    """a (…, m, k) times b (…, k, n) plus c (…, m, n), all singles that hold values of the format `kind`.
+    """a (m, k, …) times b (k, n, …) plus c (m, n, …), all singles that hold values of the format `kind`.
 
-    The result holds singles, or with `wide` false halves. Raises SemanticsError for an architecture whose unit is not known.
+    Axes behind the matrices are for many products at a time. The result holds singles, or with `wide` false halves. Raises
+    SemanticsError for an architecture whose unit is not known.
     """
     unit = _UNITS.get(arch.rstrip("af"))
     if unit is None:
@@ -57,22 +58,25 @@ def dot(a: Any, b: Any, c: Any, kind: str, wide: bool, arch: str) -> Any:
     if kind == "TF32":
         a, b = ((x.view(U32) & 0xFFFFE000).view(F32) for x in (a, b))
     step = unit.chunk_bytes * 8 // FORMATS[kind].width
-    for start in range(0, a.shape[-1], step):
+    for start in range(0, len(b), step):
         chunk = slice(start, start + step)
-        c = _add_chunk(a[..., :, chunk], b[..., chunk, :], c, FORMATS[kind].least_exponent, wide, unit.fraction)
+        c = _add_chunk(a[:, chunk], b[chunk], c, FORMATS[kind].least_exponent, wide, unit.fraction)
     return c
 
 
 def _add_chunk(a: Any, b: Any, c: Any, least: int, wide: bool, fraction: int) -> Any:
-    places = range(a.shape[-1])
-    left, right = _exponents(a, least), _exponents(b, least)
-    highest = _exponents(c, -126 if wide else -14)
-    for i in places:
-        highest = np.maximum(highest, left[..., :, i, None] + right[..., None, i, :])
-    a, b, scale = as_double(a), as_double(b), np.ldexp(1.0, fraction - highest)
+    left, right, highest = _exponents(a, least), _exponents(b, least), _exponents(c, -126 if wide else -14)
+    exponent = np.empty_like(highest)
+    for i in range(len(b)):
+        np.add(left[:, i, None], right[None, i], out=exponent)
+        np.maximum(highest, exponent, out=highest)
+    scale = ((fraction + 1023 - highest.astype(I64)) << 52).view(F64)
     total = np.trunc(c * scale)
-    for i in places:
-        total += np.trunc(a[..., :, i, None] * b[..., None, i, :] * scale)
+    a, b, product = as_double(a), as_double(b), np.empty_like(scale)
+    for i in range(len(b)):
+        np.multiply(a[:, i, None], b[None, i], out=product)
+        product *= scale
+        total += np.trunc(product, out=product)
     result = total / scale + 0.0
     if not wide:
         return as_single(result.astype(F16))
@@ -82,11 +86,12 @@ def _add_chunk(a: Any, b: Any, c: Any, least: int, wide: bool, fraction: int) ->
 
 def _exponents(x: Any, least: int) -> Any:
     """The exponent of each number, where a denormal one has the least of its format, and zero that of singles."""
-    return select(x == 0, np.int32(-126), np.maximum(np.frexp(x)[1] - 1, least))
+    field = (x.view(U32) >> 23).astype(np.int16) & 0xFF  # 0 for zero and for denormal singles, no others
+    return np.maximum(field - np.int16(127), np.int16(least)) - (field == 0) * np.int16(126 + least)
 
 
 def hgmma(instruction: Instruction, arch: str, a: Any, b: Any, c: Any) -> Any:
-    """The matrix product of a warpgroup: a (…, 64, k) times b (…, k, n) plus c (…, 64, n).
+    """The matrix product of a warpgroup: a (64, k, …) times b (k, n, …) plus c (64, n, …), see `dot`.
 
     All are singles that hold values of the instruction's formats, and so is the result; the caller reads shared memory and
     registers. Raises SemanticsError for a form that is not modelled.

@@ -25,8 +25,8 @@ def dadd(form: Form) -> Binary:
     """d = a + b"""
     rounding = form.rounding
     if rounding == "RN":
-        return lambda a, b: with_nan(a + b, a, b)
-    return lambda a, b: with_nan(fused(a, F64(1), b, rounding), a, b)
+        return lambda a, b: with_nan(a + b, b, a)
+    return lambda a, b: with_nan(fused(a, F64(1), b, rounding), b, a)
 
 
 @instruction("DMUL", "f64", "f64 f64", modifiers="RM RP RZ")
@@ -34,15 +34,15 @@ def dmul(form: Form) -> Binary:
     """d = a * b"""
     rounding = form.rounding
     if rounding == "RN":
-        return lambda a, b: with_nan(a * b, a, b)
-    return lambda a, b: with_nan(fused(a, b, np.copysign(F64(0), a * b), rounding), a, b)
+        return lambda a, b: with_nan(a * b, b, a)
+    return lambda a, b: with_nan(fused(a, b, np.copysign(F64(0), a * b), rounding), b, a)
 
 
 @instruction("DFMA", "f64", "f64 f64 f64", modifiers="RM RP RZ")
 def dfma(form: Form) -> Ternary:
     """d = a * b + c"""
     rounding = form.rounding
-    return lambda a, b, c: with_nan(fused(a, b, c, rounding), a, b, c)
+    return lambda a, b, c: with_nan(fused(a, b, c, rounding), b, c, a)
 
 
 @instruction("DMNMX", "f64", "f64 f64 p")
@@ -53,7 +53,10 @@ def dmnmx(form: Form) -> Ternary:
 
 
 def with_nan(result: Any, *operands: Any) -> Any:
-    """A NaN result is the first operand that is a NaN, made quiet; else what an invalid operation returns."""
+    """A NaN result is the first of `operands` that is a NaN, made quiet; else what an invalid operation returns.
+
+    The hardware looks at b first, then c, then a (docs/semantics.md).
+    """
     nan = result != result
     if not nan.any():
         return result
@@ -130,8 +133,8 @@ def _round_scaled(high: Any, rest: Any, exponent: Any, rounding: str) -> Any:
     total, lost = two_sum(high, rest)
     grid = np.ldexp(1.0, np.maximum(-1074 - exponent, -400))
     denormal = np.abs(total) < np.ldexp(grid, 52)
-    # Adding 1.5 * 2^52 units of the last place rounds to that place.
-    anchor = 1.5 * 2.0**52 * grid
+    # Adding 2^52 units of the last place, of the same sign, rounds to that place.
+    anchor = np.copysign(2.0**52 * grid, total)
     near, below = two_sum(anchor, total)
     on_grid = near + sum_to_odd(below, lost) - anchor
     nearest = select(denormal, on_grid, total)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sassir.isa.semantics import bits
-from sassir.isa.semantics.bits import F16, F32, F64, as_double, same
+from sassir.isa.semantics.bits import F16, F32, F64, as_double, same, select
 from sassir.isa.semantics.definition import Binary, Form, Quaternary, Ternary, instruction
 from sassir.isa.semantics.rounding import single_to_odd, sum_to_odd, to_bfloat, to_half
 from sassir.isa.semantics.single import canonical, minimum_and_maximum, relu, saturate
@@ -19,7 +19,7 @@ _SMALLEST = F32(2.0**-14)
 
 
 def flush(x: Any) -> Any:
-    """Denormal halves become zero of the same sign (.FTZ)."""
+    """Numbers that are denormal as halves become zero of the same sign (.FTZ)."""
     return x * (np.abs(x) >= _SMALLEST)
 
 
@@ -47,7 +47,9 @@ def _to_bfloat(x: Any) -> Any:
 
 
 def _to_flushed_half(x: Any) -> Any:
-    return to_half(flush(x.astype(F16)))
+    """.FTZ of a result: zero where it would be denormal if rounded to 11 bits with any exponent (docs/semantics.md)."""
+    tiny = np.abs((x * 2.0**10).astype(F16)) < F16(2.0**-4)
+    return to_half(select(tiny, np.copysign(x.dtype.type(0), x), x))
 
 
 def _sum(a: Any, b: Any) -> Any:

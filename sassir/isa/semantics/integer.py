@@ -21,16 +21,17 @@ def iadd3(form: Form) -> Ternary:
 @instruction("IADD3 UIADD3", "u32 p | u32 p p", "c32 c32 c32")
 def iadd3_carry(form: Form) -> Ternary:
     """d = a + b + c; the carries p and q together are what is beyond 32 bits."""
-    return lambda a, b, c: _with_carries(a + b + c, form)
+    return lambda a, b, c: with_carries(a + b + c, form)
 
 
 @instruction("IADD3.X UIADD3.X", "u32 | u32 p | u32 p p", "c32 c32 c32 p p")
 def iadd3_extended(form: Form) -> Quinary:
     """d = a + b + c + the carries r and s of the low words"""
-    return lambda a, b, c, r, s: _with_carries(a + b + c + r + s, form)
+    return lambda a, b, c, r, s: with_carries(a + b + c + r + s, form)
 
 
-def _with_carries(total: Any, form: Form) -> Any:
+def with_carries(total: Any, form: Form) -> Any:
+    """The low word of a sum, and for the predicates that the form writes, whether one or two carries came out of it."""
     low, carries = total.astype(U32), total >> 32
     return (low, carries >= 1, carries >= 2)[: len(form.writes)] if len(form.writes) > 1 else low
 
@@ -46,13 +47,13 @@ def add(form: Form) -> Binary:
 @instruction("IADD", "u32 p", "c32 c32")
 def add_carry(form: Form) -> Binary:
     """d = a + b, p = carry"""
-    return lambda a, b: _with_carries(a + b, form)
+    return lambda a, b: with_carries(a + b, form)
 
 
 @instruction("IADD.X", "u32 | u32 p", "c32 c32 p")
 def add_extended(form: Form) -> Ternary:
     """d = a + b + carry r"""
-    return lambda a, b, r: _with_carries(a + b + r, form)
+    return lambda a, b, r: with_carries(a + b + r, form)
 
 
 @instruction("IADD3.64 UIADD3.64", "u64", "u64 u64 u64")
@@ -212,8 +213,8 @@ def absolute_difference(form: Form) -> Ternary:
 
 @instruction("VABSDIFF4", "u32", "u32 u32 u32", modifiers="U8 S8 ACC")
 def absolute_difference_of_bytes(form: Form) -> Ternary:
-    """d = |a - b| of four bytes; .ACC: their sum + c"""
-    widen = _byte(form.choose({"U8": False, "S8": True}, False))
+    """d = |a - b| of four bytes, by default signed; .ACC: their sum + c"""
+    widen = _byte(form.choose({"U8": False, "S8": True}, True))
 
     def differences(a: Any, b: Any) -> list[Any]:
         return [np.abs(widen(a, i) - widen(b, i)).astype(U32) for i in range(4)]
@@ -238,52 +239,3 @@ def dot_product(form: Form) -> Ternary:
         raise form.refusal("expected the types of both factors")
     left, right = (_byte(k == "S8") for k in kinds)
     return lambda a, b, c: sum((unsigned(left(a, i) * right(b, i)) for i in range(4)), c)
-
-
-@instruction("LEA ULEA", "u32", "u32 u32 imm")
-def lea(form: Form) -> Binary:
-    """d = (a << n) + b"""
-    (n,) = form.immediates
-    return lambda a, b: (a << n) + b
-
-
-@instruction("LEA ULEA", "u32 p", "u32 c32 imm")
-def lea_carry(form: Form) -> Binary:
-    """d = (a << n) + b, p = carry"""
-    (n,) = form.immediates
-    if form.negated(0):
-        # -a has its carry behind the shift, like the other negations.
-        return lambda a, b: _with_carries((1 << 32) - (bits.ZERO - a << n).astype(U64) + b, form)
-    return lambda a, b: _with_carries((a << n) + b, form)
-
-
-@instruction("LEA.HI ULEA.HI", "u32 | u32 p", "u32 c32 u32 imm")
-def lea_high(form: Form) -> Ternary:
-    """d = high word of (c:a << n) + b"""
-    (n,) = form.immediates
-    return lambda a, b, c: _with_carries(_high(bits.join(a, c), n) + b, form)
-
-
-@instruction("LEA.HI.X ULEA.HI.X", "u32 | u32 p", "u32 c32 u32 imm p")
-def lea_high_extended(form: Form) -> Quaternary:
-    """d = high word of (c:a << n) + b + carry r"""
-    (n,) = form.immediates
-    return lambda a, b, c, r: _with_carries(_high(bits.join(a, c), n) + b + r, form)
-
-
-@instruction("LEA.HI.SX32 ULEA.HI.SX32", "u32 | u32 p", "u32 c32 imm")
-def lea_high_signed(form: Form) -> Binary:
-    """d = high word of (a << n) + b, a sign-extended"""
-    (n,) = form.immediates
-    return lambda a, b: _with_carries(_high(unsigned(sign_extended(a)), n) + b, form)
-
-
-@instruction("LEA.HI.X.SX32 ULEA.HI.X.SX32", "u32 | u32 p", "u32 c32 imm p")
-def lea_high_extended_signed(form: Form) -> Ternary:
-    """d = high word of (a << n) + b + carry r, a sign-extended"""
-    (n,) = form.immediates
-    return lambda a, b, r: _with_carries(_high(unsigned(sign_extended(a)), n) + b + r, form)
-
-
-def _high(pair: Any, n: int) -> Any:
-    return pair << n >> 32

@@ -4,7 +4,9 @@ The types that a definition asks for:
 
     u32 u64     integer; -x negates, ~x complements
     c32         the same as uint64, so that sums keep their carries: -x is 2^32 - x
-    f32 f64     floating point; -x and |x| change the sign bit
+    raw         u32 before its - or ~, which the builder applies (`Form.prefix`, PREFIXES)
+    f32         floating point; -x and |x| change the sign bit
+    n32 f64     floating point; -x and |x| change the sign of a number and leave a NaN as it is
     h2 b2       two halves, two bfloat16: a pair of f32 arrays, low and high; x.H0_H0 and x.H1_H1 take one twice, x.F32 a single
     f32x2       a pair of f32 arrays from two registers, low and high; x.F32x2.LO_HI swaps them, x.F32 takes one register twice
     h1          one half as an f32 array: x or x.H1
@@ -36,9 +38,12 @@ Step = Callable[[Any], Any]
 _SHAPE = re.compile(r"([-~!]?)(\|?)(\$|cx?\[.*\]\[.*?\])((?:\.\w+)*)\|?((?:\.\w+)*)")
 _CONSTANT = re.compile(r"c(x?)\[(0x[0-9a-f]+|\$)\]\[(\$?)\+?(-?0x[0-9a-f]+)?\]")
 _NAN = re.compile(r"[-+][QS]NAN\((0x[0-9a-f]+)\)")
-_FLOATS = {"f32": 32, "f32x2": 32, "f64": 64, "h1": 16, "h2": 16, "b2": 16}
+_FLOATS = {"f32": 32, "n32": 32, "f32x2": 32, "f64": 64, "h1": 16, "h2": 16, "b2": 16}
 WORDS = {"u64": 2, "f32x2": 2, "f64": 2}
 """How many 32-bit registers a type takes, if not one."""
+
+
+_SIGN = U32(1 << 31)
 
 
 class UnreadableError(ValueError):
@@ -149,16 +154,17 @@ def _steps(parts: Parts, kind: str) -> list[Step]:
     prefix, absolute, select, _ = parts
     if select and (kind, select) not in _SELECTS:
         raise UnreadableError(f"the selection .{select} is not known here")
-    if (absolute and kind not in _FLOATS) or (prefix and kind not in _FLOATS and (kind, prefix) not in _PREFIXES):
+    if (absolute and kind not in _FLOATS) or (prefix and kind not in _FLOATS and (kind, prefix) not in PREFIXES):
         raise UnreadableError(f"the modifier {prefix or '|…|'} is not known here")
     steps: list[Step] = []
-    if kind in ("f32", "f64"):
-        sign = U32(1 << 31) if kind == "f32" else U64(1 << 63)
-        if absolute:
-            steps.append(lambda x: x & ~sign)
-        if prefix == "-":
-            steps.append(lambda x: x ^ sign)
-        steps.append(lambda x: x.view(F32 if kind == "f32" else F64))
+    if kind == "f32":
+        steps += [lambda x: x & ~_SIGN] if absolute else []
+        steps += [lambda x: x ^ _SIGN] if prefix == "-" else []
+        steps.append(lambda x: x.view(F32))
+    elif kind in ("n32", "f64"):
+        steps.append(lambda x: x.view(F32 if kind == "n32" else F64))
+        steps += [_of_numbers(np.abs)] if absolute else []
+        steps += [_of_numbers(np.negative)] if prefix == "-" else []
     elif kind in ("h1", "h2", "b2", "f32x2"):
         steps.append(_SELECTS[kind, select])
         steps += [_each(np.abs, kind)] if absolute else []
@@ -167,8 +173,13 @@ def _steps(parts: Parts, kind: str) -> list[Step]:
         if select:
             steps.append(_SELECTS[kind, select])
         if prefix or kind == "c32":
-            steps.append(_PREFIXES[kind, prefix])
+            steps.append(PREFIXES[kind, prefix])
     return steps
+
+
+def _of_numbers(step: Step) -> Step:
+    """The step on everything but NaN."""
+    return lambda x: bits.select(x == x, step(x), x)
 
 
 def _each(step: Step, kind: str) -> Step:
@@ -177,7 +188,8 @@ def _each(step: Step, kind: str) -> Step:
 
 
 _CARRY = U64(1 << 32)
-_PREFIXES: dict[tuple[str, str], Step] = {
+PREFIXES: dict[tuple[str, str], Step] = {
+    ("u32", ""): bits.same,
     ("u32", "-"): lambda x: bits.ZERO - x,
     ("u32", "~"): lambda x: ~x,
     ("u64", "-"): lambda x: U64(0) - x,
@@ -185,8 +197,11 @@ _PREFIXES: dict[tuple[str, str], Step] = {
     ("c32", "-"): lambda x: _CARRY - x,
     ("c32", "~"): lambda x: (~x).astype(U64),
     ("c32", ""): lambda x: x.astype(U64),
+    ("raw", "-"): bits.same,
+    ("raw", "~"): bits.same,
     ("p", "!"): lambda x: ~x,
 }
+"""What stands before an operand, by its type."""
 
 
 def _half(x: Any) -> Any:

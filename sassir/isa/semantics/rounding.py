@@ -71,5 +71,11 @@ def half_towards(x: Any, rounding: str) -> Any:
 
 def to_bfloat(x: Any) -> Any:
     """Singles to nearest even as bfloat16, in the low 16 bits of words; every NaN is 0x7fff."""
+    return bfloat_towards(x, "RN")
+
+
+def bfloat_towards(x: Any, rounding: str) -> Any:
+    """Singles as bfloat16 in the low 16 bits of words, rounded in the direction RN or RZ; every NaN is 0x7fff."""
     word = x.view(U32)
-    return select(x != x, U32(0x7FFF), word + 0x7FFF + (word >> 16 & 1) >> 16)
+    up = 0x7FFF + (word >> 16 & 1) if rounding == "RN" else U32(0)
+    return select(x != x, U32(0x7FFF), word + up >> 16)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sassir.isa.semantics import bits
-from sassir.isa.semantics.bits import F32, U32, as_double, same, select
+from sassir.isa.semantics.bits import F32, U32, as_double, as_single, same, select
 from sassir.isa.semantics.definition import Binary, Form, Quaternary, Ternary, instruction
 from sassir.isa.semantics.rounding import narrow, sum_to_odd
 
@@ -22,7 +22,7 @@ _ROUNDING = "RM RP RZ"
 
 def flush(x: Any) -> Any:
     """Denormal numbers become zero of the same sign (.FTZ)."""
-    return x * (np.abs(x) >= _SMALLEST)
+    return select(np.abs(x) < _SMALLEST, np.copysign(F32(0), x), x)
 
 
 def canonical(x: Any) -> Any:
@@ -34,7 +34,7 @@ def canonical(x: Any) -> Any:
 def saturate(x: Any) -> Any:
     """Into [0, 1]; NaN and -0 become 0 (.SAT)."""
     zero, one = x.dtype.type(0), x.dtype.type(1)
-    return np.fmin(np.fmax(x, zero) + zero, one)
+    return select(x > zero, np.minimum(x, one), zero)
 
 
 def relu(x: Any) -> Any:
@@ -42,34 +42,43 @@ def relu(x: Any) -> Any:
     return select(x <= 0, x.dtype.type(0), x)
 
 
-def _finish(form: Form) -> Callable[[Any], Any]:
-    """What happens to a rounded result."""
-    last = saturate if form.has("SAT") else canonical
-    return (lambda x: last(flush(x))) if form.has("FTZ") else last
-
-
 def _arguments(form: Form) -> Callable[[Any], Any]:
     """What happens to an operand."""
     return flush if form.has("FTZ") else same
 
 
-def _whole(form: Form, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """`compute` between what the modifiers do to operands and result."""
-    argument, finish = _arguments(form), _finish(form)
-    return lambda *operands: finish(compute(*[argument(x) for x in operands]))
+def _rounded(form: Form, exact: Callable[..., Any], nearest: Callable[..., Any]) -> Callable[..., Any]:
+    """The instruction from two functions of its operands: the result in double precision, exact or rounded to odd, and the
+    single nearest to it."""
+    rounding, last = form.rounding, saturate if form.has("SAT") else canonical
+
+    def compute(*operands: Any) -> Any:
+        return nearest(*operands) if rounding == "RN" else narrow(exact(*operands), rounding)
+
+    def flushed(*operands: Any) -> Any:
+        operands = tuple([flush(x) for x in operands])
+        return last(_flush_result(compute(*operands), lambda: exact(*operands), rounding))
+
+    return flushed if form.has("FTZ") else lambda *operands: last(compute(*operands))
+
+
+def _flush_result(result: Any, exact: Callable[[], Any], rounding: str) -> Any:
+    """.FTZ of a result: zero where it would be denormal if rounded to 24 bits with any exponent (docs/semantics.md).
+
+    Such a number may round to the smallest normal one, as there are fewer denormal numbers.
+    """
+    size = np.abs(result)
+    tiny, edge = size < _SMALLEST, size == _SMALLEST
+    if edge.any():
+        tiny = tiny | edge & (np.abs(narrow(exact() * 2.0**64, rounding)) < F32(2.0**-62))
+    return select(tiny, np.copysign(F32(0), result), result)
 
 
 @instruction("FADD UFADD", "f32", "f32 f32", modifiers=f"FTZ SAT {_ROUNDING}")
 def fadd(form: Form) -> Binary:
     """d = a + b"""
     rounding = form.rounding
-    if rounding == "RN":
-        return _whole(form, add)
-
-    def directed(a: Any, b: Any) -> Any:
-        return narrow(sum_to_odd(as_double(a), as_double(b), rounding), rounding)
-
-    return _whole(form, directed)
+    return _rounded(form, lambda a, b: sum_to_odd(as_double(a), as_double(b), rounding), add)
 
 
 _SCALES = {"D8": 0.125, "D4": 0.25, "D2": 0.5, "M2": 2.0, "M4": 4.0, "M8": 8.0}
@@ -78,27 +87,19 @@ _SCALES = {"D8": 0.125, "D4": 0.25, "D2": 0.5, "M2": 2.0, "M4": 4.0, "M8": 8.0}
 @instruction("FMUL UFMUL", "f32", "f32 f32", modifiers=f"FTZ SAT {_ROUNDING} {' '.join(_SCALES)}")
 def fmul(form: Form) -> Binary:
     """d = a * b; .M2 doubles it, .D2 halves it, …"""
-    rounding, scale = form.rounding, form.choose(_SCALES, 1.0)
-    if rounding == "RN" and scale == 1:
-        return _whole(form, mul)
+    scale = form.choose(_SCALES, 1.0)
 
-    def directed(a: Any, b: Any) -> Any:
-        return narrow(as_double(a) * b * scale, rounding)
+    def exact(a: Any, b: Any) -> Any:
+        return as_double(a) * b * scale
 
-    return _whole(form, directed)
+    return _rounded(form, exact, mul if scale == 1 else lambda a, b: as_single(exact(a, b)))
 
 
 @instruction("FFMA UFFMA", "f32", "f32 f32 f32", modifiers=f"FTZ SAT {_ROUNDING}")
 def ffma(form: Form) -> Ternary:
     """d = a * b + c"""
     rounding = form.rounding
-    if rounding == "RN":
-        return _whole(form, fused_multiply_add)
-
-    def directed(a: Any, b: Any, c: Any) -> Any:
-        return narrow(sum_to_odd(as_double(a) * b, as_double(c), rounding), rounding)
-
-    return _whole(form, directed)
+    return _rounded(form, lambda a, b, c: sum_to_odd(as_double(a) * b, as_double(c), rounding), fused_multiply_add)
 
 
 def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:
@@ -132,15 +133,20 @@ def fmnmx3(form: Form) -> Quaternary:
     return lambda a, b, c, p: canonical(bits.either(p, least, most, argument(a), argument(b), argument(c)))
 
 
-def minimum_and_maximum(keep_nan: bool) -> tuple[Any, Any]:
-    """The functions of two floating-point arrays of one type; equal operands are zeros or the same, and -0 is the lesser zero."""
-    lesser, greater = (np.minimum, np.maximum) if keep_nan else (np.fmin, np.fmax)
+def minimum_and_maximum(keep_nan: bool) -> tuple[Binary, Binary]:
+    """The functions of two floating-point arrays of one type: -0 is below +0; of a number and a NaN the number, or the NaN.
+
+    Not numpy's fmin and fmax: what these make of a signalling NaN depends on the length of the arrays.
+    """
+
+    def choose(a: Any, b: Any, first: Any) -> Any:
+        return select(first | (a != a if keep_nan else b != b), a, b)
 
     def least(a: Any, b: Any) -> Any:
-        return select(a == b, select(np.signbit(a), a, b), lesser(a, b))
+        return choose(a, b, (a < b) | ((a == b) & np.signbit(a)))
 
     def most(a: Any, b: Any) -> Any:
-        return select(a == b, select(np.signbit(a), b, a), greater(a, b))
+        return choose(a, b, (a > b) | ((a == b) & ~np.signbit(a)))
 
     return least, most
 
@@ -162,11 +168,14 @@ def packed(form: Form) -> Callable[..., Any]:
 
 @instruction("FCHK", "p", "f32 f32")
 def fchk(form: Form) -> Binary:
-    """p = the quotient a / b needs more than a reciprocal and fused multiply-adds: an exponent is too near the end of its range"""
+    """p = the quotient a / b needs more than a reciprocal and fused multiply-adds: an exponent is too near the end of its range
+
+    The limits are those of an H200, see docs/semantics.md.
+    """
 
     def evaluate(a: Any, b: Any) -> Any:
         top, bottom = ((x.view(U32) >> 23 & 0xFF).view(np.int32) for x in (a, b))
-        usual = (top > 24) & (top < 255) & (bottom > 0) & (bottom < 253)
-        return ~usual | (np.abs(top - bottom) > 125)
+        usual = (top > 24) & (top < 255) & (bottom > 1) & (bottom < 252)
+        return ~usual | (top - bottom <= -125) | (top - bottom > 126)
 
     return evaluate

@@ -27,7 +27,7 @@ def _spread(x: Any, active: Any) -> Any:
 
 @instruction("SHFL", "u32 | p u32", "u32 u32 u32", modifiers="IDX UP DOWN BFLY", warp=True)
 def shfl(form: Form) -> Quaternary:
-    """d = a of another lane; p = that lane lies in the segment, otherwise d = a.
+    """d = a of another lane, 0 if that one is not active; p = that lane lies in the segment, otherwise d = a.
 
     c holds the mask of the segments in bits 8-12 and the bound in bits 0-4 (PTX ISA, `shfl`).
     """
@@ -39,7 +39,8 @@ def shfl(form: Form) -> Quaternary:
         first, bound = LANES & segment, LANES & segment | c & 31 & ~segment
         lane = target(b, first, segment)
         inside = lane >= bound if form.has("UP") else lane <= bound
-        value = np.take_along_axis(a, select(inside, lane, LANES) & 31, -1).astype(U32)
+        source = select(inside, lane, LANES) & 31
+        value = np.take_along_axis(select(active, a, I64(0)), source, -1).astype(U32)
         return value if len(form.writes) == 1 else (inside, value)
 
     return evaluate

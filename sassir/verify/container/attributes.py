@@ -11,6 +11,7 @@ from sassir.cubin.attribute_kinds import (
     COOP_GROUP_MASK_REGIDS,
     EXIT_INSTR_OFFSETS,
     INDIRECT_BRANCH_TARGETS,
+    MBARRIER_INSTR_OFFSETS,
     RECORDS,
     Payload,
 )
@@ -84,10 +85,11 @@ def _masks(section: CodeSection) -> Iterator[Finding]:
 
 def _mbarriers(subject: Subject, section: CodeSection) -> Iterator[Finding]:
     for attribute in section.attributes:
-        if attribute.kind and attribute.kind.payload is Payload.BARRIERS and len(attribute.data) % _BARRIER.size == 0:
+        if attribute.id == MBARRIER_INSTR_OFFSETS and len(attribute.data) % _BARRIER.size == 0:
             for offset, vector, _, kind in _BARRIER.iter_unpack(attribute.data):
                 instruction = subject.instruction(section.index, offset)
-                if instruction is not None and address_registers(instruction) != (vector, kind >> 16 & 0xFF):
+                found = address_registers(instruction) if instruction is not None else None
+                if instruction is not None and found not in (None, (vector, kind >> 16 & 0xFF)):
                     message = f"`{instruction.text}` has another address than R{vector} and UR{kind >> 16 & 0xFF}, which are listed"
                     yield Finding("mbarrier-register", section.kernel, offset, message, SEEN)
 

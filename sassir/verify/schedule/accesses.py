@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from sassir import isa
 from sassir.asm.control import SCOREBOARDS
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import ZERO_REGISTERS, Operand
-from sassir.dialect.registers import NUMBER, UR, R
+from sassir.dialect.registers import NUMBER, REGISTERS, UR, R
 from sassir.machine import Machine, Timing
 from sassir.translate.shape import Shape, bits
 from sassir.verify.schedule.flight import Drain
 
+MEMORY = 1 << len(REGISTERS)
+"""Memory, as one more register: a fence that signals its end writes it late, what accesses memory reads it."""
+_FENCES = frozenset({"FENCE", "MEMBAR"})
 WARPGROUP = SCOREBOARDS
 """The number of `gsb0`, the counter of warpgroup products, behind those of the scoreboards."""
 _GROUP = "warpgroup"
@@ -58,6 +62,8 @@ class Accesses(NamedTuple):
     """What it waits for by itself."""
     barrier: bool
     """A CTA barrier that the warp passes only when the memory instructions before it have read their operands."""
+    fence: bool
+    """A fence, which is over when the scoreboard that it signals says so."""
     minimum_stall: int
     reach: int
     """After so many cycles, no writer can come too close to its reads."""
@@ -73,6 +79,8 @@ class _Kind(NamedTuple):
     closes: bool
     drain: Drain
     barrier: bool
+    memory: int
+    """`MEMORY` if it accesses memory, or keeps accesses in order."""
     reach: int
 
 
@@ -80,7 +88,8 @@ def find_accesses(code: Sequence[Instruction], shapes: Sequence[Shape], machine:
     """The facts about each instruction; `shapes` are those of `find_flow`."""
     kinds: dict[object, _Kind] = {}
     for instruction, shape in zip(code, shapes, strict=True):
-        key = instruction.mnemonic, instruction.modifiers, shape.properties["template"], instruction.guard
+        guard = instruction.guard
+        key = instruction.mnemonic, instruction.modifiers, shape.properties["template"], guard and guard.registers[0][0]
         kind = kinds.get(key)
         if kind is None:
             kind = kinds[key] = _kind(instruction, machine)
@@ -96,6 +105,7 @@ def _kind(instruction: Instruction, machine: Machine) -> _Kind:
         timing.group and any(operand.text == "gsb0" for operand in instruction.operands),
         _drain(instruction) if "DEPBAR" in instruction.name else (),
         instruction.mnemonic == "BAR" and "SYNC" in instruction.modifiers and "DEFER_BLOCKING" not in instruction.modifiers,
+        _memory(instruction),
         max([cell.cycles for column in (*timing.readers, timing.guard) for cell in machine.war[column]]),
     )
 
@@ -106,7 +116,7 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
     reads, writes = (), ()
     if problem is None:
         reads, writes = tuple(zip(shape.reads, timing.readers, strict=True)), tuple(zip(shape.writes, timing.writers, strict=True))
-    guard, read_set = None, shape.read_set
+    guard, read_set = None, shape.read_set | kind.memory
     if instruction.guard is not None and instruction.guard.registers[0] not in ZERO_REGISTERS:
         guard = Guard(NUMBER[instruction.guard.registers[0]], instruction.guard.negated)
         reads += ((guard.register, timing.guard),)
@@ -125,10 +135,16 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.closes,
         kind.drain,
         kind.barrier,
+        instruction.mnemonic in _FENCES,
         timing.minimum_stall,
         kind.reach if reads else 0,
         problem,
     )
+
+
+def _memory(instruction: Instruction) -> int:
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    return MEMORY if row is not None and (row.ordered or (row.loads | row.stores) - {"constant"}) else 0
 
 
 def _drain(instruction: Instruction) -> Drain:

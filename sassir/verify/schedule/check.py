@@ -48,7 +48,7 @@ def check_function(function: Function, flow: Flow, description: Machine) -> list
     for block in flow.blocks:
         faults += check_codes(code, facts, block)
     report = Reporter(function, flow, cfg, transfer)
-    return [*report.flow_problem(), *[report.finding(fault) for fault in sorted(dict.fromkeys(faults), key=lambda f: f.second)]]
+    return [*report.flow_problem(), *report.findings(faults)]
 
 
 def _propagate(flow: Flow, cfg: Cfg, transfer: Transfer) -> list[Fault]:

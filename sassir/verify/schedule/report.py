@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sassir.analysis.cfg import Cfg
 from sassir.asm.instruction import INSTRUCTION_BYTES
@@ -28,17 +28,27 @@ class Reporter:
             message = f"{self.flow.problem}; what depends on it is not checked"
             yield Finding(FLOW.name, self.function.name, None, message, FLOW.evidence, error=False)
 
-    def finding(self, fault: Fault) -> Finding:
-        """The finding that tells a user about the fault."""
+    def findings(self, faults: Iterable[Fault]) -> Iterator[Finding]:
+        """One finding for each rule and pair of instructions, the one with the largest gap, in the order of the code."""
+        worst: dict[tuple[str, int | None, int], tuple[Fault, int | None]] = {}
+        for fault in faults:
+            first = fault.first
+            if first is None and fault.rule not in _WITHOUT_FIRST:
+                first = next((line for line in self._backwards(fault.second) if self.transfer.starts(line, fault)), None)
+            key = fault.rule.name, first, fault.second
+            if key not in worst or worst[key][0].missing < fault.missing:
+                worst[key] = fault, first
+        for fault, first in sorted(worst.values(), key=lambda found: found[0].second):
+            yield self._finding(fault, first)
+
+    def _finding(self, fault: Fault, first: int | None) -> Finding:
         rule, second = fault.rule, fault.second
-        first = fault.first
-        if first is None and rule not in _WITHOUT_FIRST:
-            first = next((line for line in self._backwards(second) if self.transfer.starts(line, fault)), None)
         before = f"{self._text(first)} at {INSTRUCTION_BYTES * first:#x}" if first is not None else "an instruction before"
-        subject = f"SB{fault.subject}" if rule is WAIT else REGISTER_NAMES[fault.subject]
+        names = (*REGISTER_NAMES, "memory")
+        subject = f"SB{fault.subject}" if rule is WAIT else names[fault.subject]
         message = f"{self._text(second)} {rule.problem.format(subject=subject, first=before)}{self._details(fault, first)}"
-        known = rule is not UNKNOWN
-        return Finding(rule.name, self.function.name, INSTRUCTION_BYTES * second, message, fault.evidence or rule.evidence, error=known)
+        error = fault.certain and rule is not UNKNOWN
+        return Finding(rule.name, self.function.name, INSTRUCTION_BYTES * second, message, fault.evidence or rule.evidence, error)
 
     def _details(self, fault: Fault, first: int | None) -> str:
         """What there is and what is needed."""

@@ -18,6 +18,8 @@ class Rule(NamedTuple):
     problem: str
     """What the second instruction does, with holes for the register (or scoreboard) and the first instruction."""
     evidence: str = ""
+    certain: bool = True
+    """False: the hardware may need less, so this is suspicious, not wrong."""
     """Where the rule comes from; empty if a cell of a latency matrix says so."""
 
 
@@ -30,6 +32,7 @@ WAW = Rule("waw-too-early", "writes {subject}, which {first} writes")
 NOT_AWAITED = Rule("result-not-awaited", "reads {subject} without waiting until {first} has written it", _LATE)
 OVERWRITTEN = Rule("result-overwritten", "writes {subject} without waiting until {first} has written it", _LATE)
 OPERAND = Rule("operand-overwritten", "writes {subject} without waiting until {first} has read it", _LATE)
+FENCE = Rule("fence-not-awaited", "accesses {subject} without waiting until {first} is over", "no exception in code of ptxas, sm_90 to sm_120")
 UNKNOWN_CODE = Rule("pending-at-call", "goes to code that is not known without waiting until {first} is done with {subject}", _LATE)
 WAIT = Rule("wait-too-early", "waits for scoreboard {subject}, which {first} signals", f"{_HUERTA}; no exception in 227 thousand waits of ptxas")
 STALL = Rule("stall-too-short", "has a stall count that is too small for it", "smallest count in code of ptxas")
@@ -54,3 +57,10 @@ class Fault(NamedTuple):
     """Cycles between the two; 0 with `needed` 0 where a wait is missing, not cycles."""
     needed: int = 0
     evidence: str = ""
+    certain: bool = True
+    """False: the hardware may need less, so this is suspicious, not wrong."""
+
+    @property
+    def missing(self) -> int:
+        """Cycles that the two are too close."""
+        return self.needed - self.distance

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from sassir.asm.control import Control
 from sassir.dialect.registers import UP, P
 from sassir.machine import Latency, Machine
 from sassir.translate.shape import bits, members
-from sassir.verify.schedule.accesses import WARPGROUP, Accesses
+from sassir.verify.schedule.accesses import MEMORY, WARPGROUP, Accesses
 from sassir.verify.schedule.flight import Condition, Flight, Late, Write, excludes
 from sassir.verify.schedule.rules import (
     DRAIN_CYCLES,
+    FENCE,
     NOT_AWAITED,
     OPERAND,
     OVERWRITTEN,
@@ -35,9 +37,8 @@ class Transfer:
     def __init__(self, facts: Sequence[Accesses], controls: Sequence[Control], machine: Machine) -> None:
         self.facts, self.controls = facts, controls
         self.raw, self.war, self.waw, self.waw_guarded = machine.raw, machine.war, machine.waw, machine.waw_guarded
-        writes = zip(map(_reach, self.raw), map(_reach, self.waw), map(_reach, self.waw_guarded), strict=True)
-        self.write_reach = [max(reaches) for reaches in writes]
-        self.horizon = max(*self.write_reach, *map(_reach, self.war))
+        self.write_reach = _write_reach(machine)
+        self.horizon = max(*self.write_reach, *[facts.reach for facts in self.facts], 1)
         self.most = 1 + max([most for a in facts for _, most in a.drain if most < 64], default=0)
         """Counts of signals that some DEPBAR of the function tells apart."""
 
@@ -58,6 +59,8 @@ class Transfer:
             flight.pass_barrier()
         if control.write is not None or control.read is not None or facts.closes:
             self._signal(flight, line)
+            if facts.fence:
+                flight.start(Late(True, None, condition, tuple([(s, 1) for s in (control.write, control.read) if s is not None])), MEMORY)
         if facts.late_writes or facts.late_reads:
             self._start_late(flight, line, condition)
         self._start_fixed(flight, line, condition, stall)
@@ -81,7 +84,7 @@ class Transfer:
             if not read | written or excludes(late.condition, condition) or (facts.product and late.queue == facts.queue):
                 continue
             flight.late[late] = registers & ~(read | written)  # told once
-            _late_faults(NOT_AWAITED, read, line, faults)
+            _late_faults(FENCE if read == MEMORY else NOT_AWAITED, read, line, faults)
             _late_faults(OVERWRITTEN if late.writes else OPERAND, written & ~read, line, faults)
 
     def _check_fixed(self, flight: Flight, line: int, condition: Condition | None, faults: list[Fault]) -> None:
@@ -106,7 +109,7 @@ class Transfer:
                 rows = dict(facts.writes)
                 for register, column in before.reads:
                     if register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
-                        faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence))
+                        faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence, cell.certain))
 
     def _start_fixed(self, flight: Flight, line: int, condition: Condition | None, stall: int) -> None:
         """The clock goes on; accesses that the next line could not come too close to are not kept."""
@@ -160,6 +163,8 @@ class Transfer:
         facts, control = self.facts[line], self.controls[line]
         if fault.rule is WAIT:
             return fault.subject in (control.write, control.read)
+        if fault.rule is FENCE:
+            return facts.fence
         reads, writes = facts.late_reads, facts.late_writes
         late = reads if fault.rule is OPERAND else reads | writes if fault.rule is UNKNOWN_CODE else writes
         return bool(late >> fault.subject & 1)
@@ -169,13 +174,15 @@ def _compare(
     rule: Rule, write: Write, line: int, register: int, now: int, cell: Latency, condition: Condition | None, faults: list[Fault]
 ) -> None:
     if now - write.time < cell.cycles and not excludes(write.condition, condition):
-        faults.append(Fault(rule, write.line, line, register, now - write.time, cell.cycles, cell.evidence))
+        faults.append(Fault(rule, write.line, line, register, now - write.time, cell.cycles, cell.evidence, cell.certain))
 
 
 def _late_faults(rule: Rule, registers: int, line: int, faults: list[Fault]) -> None:
     faults += [Fault(rule, None, line, register) for register in members(registers)]
 
 
-def _reach(row: Sequence[Latency]) -> int:
-    """The cycles beyond which nothing is too close."""
-    return max(cell.cycles for cell in row)
+@cache
+def _write_reach(machine: Machine) -> list[int]:
+    """By row, the cycles after which nothing is too close to such a write."""
+    rows = zip(machine.raw, machine.waw, machine.waw_guarded, strict=True)
+    return [max([cell.cycles for cells in matrices for cell in cells]) for matrices in rows]

@@ -1,0 +1,108 @@
+"""The figures that README and docs quote, taken from bench/results.
+
+    python bench/figures.py             # write them anew
+    python bench/figures.py --check     # exit with 1 where one is not what the results say
+
+A figure stands between `<!-- figures: KIND NAME -->` and `<!-- end -->`. KIND is one of KINDS, the results are NAME-*.json, and of
+several the newest counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "bench" / "results"
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+_BLOCK = re.compile(r"(?P<begin><!-- figures: (?P<kind>\S+) (?P<name>\S+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+_UNITS = {"bytes": "GB/s copied", "f32": "GFLOP/s f32", "f64": "GFLOP/s f64", "tensor": "GFLOP/s f16 on tensor cores"}
+
+
+def suite(found: Mapping[str, Any]) -> Iterator[str]:
+    """What `sassir bench-suite` found."""
+    results = found["results"]
+    comparisons = [result["measured"]["comparison"] for result in results if result["measured"]]
+    ratios = [comparison["ratio"] for comparison in comparisons]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    yield f"{len(results)} launches of {len({result['kernel'] for result in results})} kernels: {_count(r['outcome'] for r in results)}."
+    spread = f"from {min(ratios):.3f} to {max(ratios):.3f}, geometric mean {mean:.3f}"
+    yield f"{len(ratios)} timed: {_count(c['verdict'] for c in comparisons)}; original / candidate {spread}."
+    yield "Ceilings: " + ", ".join(f"{rate / 1e9:,.0f} {_UNITS[key]}" for key, rate in found["ceilings"].items()) + "."
+
+
+def checks(found: Mapping[str, Any]) -> Iterator[str]:
+    """What a script found that checks one thing after the other, as bench/measure_check.py."""
+    yield f"{sum(record['holds'] for record in found['records'])} of {len(found['records'])} hold:\n"
+    yield "| checked | found |\n|---|---|"
+    for record in found["records"]:
+        yield f"| {record['check']} | {'' if record['holds'] else '**does not hold** '}{record['detail']} |"
+
+
+def launches(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/hardware_check.py found."""
+    edits = {record["check"] for record in found["records"]} - {"rebuilt"}
+    kernels = {record["kernel"] for record in found["records"] if record["check"] == "rebuilt"}
+    counted = _count(record["verdict"] for record in found["records"])
+    yield f"{len(found['records'])} launches of {len(kernels)} kernels and {len(edits)} text edits: {counted}."
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {"suite": suite, "checks": checks, "launches": launches}
+
+
+def _count(words: Iterable[str]) -> str:
+    return ", ".join(f"{count} {word}" for word, count in Counter(words).items())
+
+
+def refresh(text: str, folder: Path) -> str:
+    """A document of `folder` with every figure as the results have it. Raises KeyError for a KIND that is not there."""
+
+    def block(match: re.Match[str]) -> str:
+        lines = quote(match["kind"], match["name"], folder)
+        return match["begin"] + "\n".join(lines) + "\n" + match["end"]
+
+    return _BLOCK.sub(block, text)
+
+
+def quote(kind: str, name: str, folder: Path) -> Iterator[str]:
+    """The lines of a figure: where and when it was measured, and what came out."""
+    files = sorted(RESULTS.glob(f"{name}-*.json"), key=lambda file: (json.loads(file.read_text())["date"], file.name))
+    if not files:
+        yield "Not measured yet."
+        return
+    found = json.loads(files[-1].read_text())
+    device = found["device"]
+    place = f"{device['name']}, driver {device['driver']}, CUDA {device['cuda']}"
+    yield f"{place}, {found['date']} ([result]({relpath(files[-1], folder)})):"
+    yield from KINDS[kind](found)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    options, status = parser.parse_args(), 0
+    for document in DOCUMENTS:
+        old = document.read_text(encoding="utf-8")
+        new = refresh(old, document.parent)
+        if new == old:
+            continue
+        if options.check:
+            print(f"{document.relative_to(ROOT)}: figures are not those of bench/results; run python bench/figures.py")
+            status = 1
+        else:
+            document.write_text(new, encoding="utf-8")
+            print(f"{document.relative_to(ROOT)}: written")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""`sassir verify`: may one cubin stand in for another? A verdict for each layer, and a certificate."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sassir.cli.extract import read_file
+from sassir.cubin.host import select_cubin
+from sassir.errors import LaunchError
+from sassir.launch import Launch, LaunchFile, read_launch_file
+
+if TYPE_CHECKING:
+    from sassir.verify.ladder import Rung
+    from sassir.verify.report import Report
+
+HELP = "check that one cubin computes what another one does: checkers, emulator, symbolically, on the GPU"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("original", type=Path, metavar="A", help="the original: cubin, fatbin, library or executable")
+    parser.add_argument("candidate", type=Path, metavar="B", help="the cubin that may replace it")
+    parser.add_argument("--arch", help="which cubin of a file with several, for example sm_90")
+    add_launch_arguments(parser)
+    parser.add_argument("--tolerance", action="store_true", help="accept results within the launch file's tolerance: float facts were used")
+    parser.add_argument("--symbolic", type=float, nargs="?", const=30, metavar="S", help="prove equality with z3, within S seconds (default: 30)")
+    device = parser.add_mutually_exclusive_group()
+    device.add_argument("--gpu", action="store_true", help="there must be a GPU (default: use one if there is)")
+    device.add_argument("--no-gpu", action="store_true", help="do not use a GPU")
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the certificate there")
+
+
+def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which launches to try; shared with reduce."""
+    parser.add_argument("--launch", type=Path, required=True, metavar="TOML", help="launch file (docs/launch-files.md)")
+    parser.add_argument("--case", action="append", metavar="NAME", help="only this launch of the file; repeatable")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each layer. Returns 0 only if the candidate was compared and everything holds."""
+    from sassir.verify.certificate import certificate
+    from sassir.verify.ladder import verify_pair
+
+    original, candidate = (select_cubin(read_file(path), str(path), args.arch).data for path in (args.original, args.candidate))
+    file = read_launch_file(args.launch)
+    launches = choose_launches(file, args.case)
+    with ExitStack() as stack:
+        more = [*_symbolic(args), *_gpu(args, file, stack)]
+        tolerance = file.tolerance if args.tolerance else None
+        report = verify_pair(original, candidate, launches, file.facts, tolerance=tolerance, more=more)
+    for line in lines(report):
+        print(line)
+    if args.json is not None:
+        found = certificate(original, candidate, report, launches, file.facts)
+        args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    return 0 if report.good else 1
+
+
+def choose_launches(file: LaunchFile, names: list[str] | None) -> list[Launch]:
+    """Those named; else the ones that are there for their results, which the emulator can run. Raises LaunchError."""
+    if names:
+        return [file.launch(name) for name in names]
+    return [launch for name, launch in file.launches.items() if name not in file.timed] or [*file.launches.values()]
+
+
+def lines(report: Report) -> Iterator[str]:
+    """The report as text."""
+    for layer in report.layers:
+        yield f"{layer.name:<12}{layer.verdict:<11}{layer.seconds:6.1f} s  {layer.detail}"
+    yield report.verdict
+
+
+def _symbolic(args: argparse.Namespace) -> list[Rung]:
+    if args.symbolic is None:
+        return []
+    from sassir.verify.symbolic import SymbolicRung
+
+    return [SymbolicRung(args.symbolic)]
+
+
+def _gpu(args: argparse.Namespace, file: LaunchFile, stack: ExitStack) -> list[Rung]:
+    """The rung of the GPU, if there is one. Raises LaunchError where there must be one."""
+    if args.no_gpu:
+        return []
+    from sassir.gpu import Worker
+    from sassir.gpu.agreement import GpuRung
+
+    worker = stack.enter_context(Worker())
+    try:
+        worker.describe_device()
+    except LaunchError:
+        if args.gpu:
+            raise
+        return []
+    return [GpuRung(worker, tuple(choose_launches(file, args.case) if args.case else file.launches.values()))]

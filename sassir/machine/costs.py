@@ -1,0 +1,45 @@
+"""How long instructions of variable latency usually take. For the timing model only: nothing may rely on it."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Cost(NamedTuple):
+    """Cycles after issue, for one warp that nothing disturbs."""
+
+    read: int
+    """Until the operands are read: a writer that waits for the read scoreboard may issue."""
+    result: int
+    """Until the result is there: a reader that waits for the write scoreboard may issue."""
+    source: str
+    """Where the numbers come from."""
+
+
+def cost(arch: str, mnemonic: str, modifiers: tuple[str, ...] = ()) -> Cost | None:
+    """The cost of an instruction; a load hits the first level of the cache. None where no row tells."""
+    fitting = [(len(needed), found) for needed, found in _rows(arch).get(mnemonic, []) if needed.issubset(modifiers)]
+    return max(fitting, key=lambda row: row[0])[1] if fitting else None
+
+
+@cache
+def _rows(arch: str) -> dict[str, list[tuple[frozenset[str], Cost]]]:
+    """The rows by mnemonic: those of the file for all architectures, replaced by those measured on this one."""
+    known: dict[tuple[str, frozenset[str]], Cost] = {}
+    for name in ("costs", f"{arch}.costs"):
+        file = files("sassir.machine").joinpath(f"tables/{name}.txt")
+        if file.is_file():
+            known |= dict(_parse(line) for line in file.read_text("utf-8").splitlines() if line and not line.startswith("#"))
+    rows: dict[str, list[tuple[frozenset[str], Cost]]] = {}
+    for (mnemonic, needed), found in known.items():
+        rows.setdefault(mnemonic, []).append((needed, found))
+    return rows
+
+
+def _parse(line: str) -> tuple[tuple[str, frozenset[str]], Cost]:
+    """A row: instruction, cycles until operands are read, cycles until the result is there, source."""
+    name, read, result, source = (cell.strip() for cell in line.split("|"))
+    mnemonic, *modifiers = name.split(".")
+    return (mnemonic, frozenset(modifiers)), Cost(int(read), int(result), source)

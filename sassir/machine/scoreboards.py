@@ -1,0 +1,34 @@
+"""Scoreboards, control codes, register banks and the operand cache: what does not depend on the instruction."""
+
+from __future__ import annotations
+
+SIGNAL_DISTANCE = 2
+"""Cycles from an instruction that raises a scoreboard to the first that waits for it: before, the counter has not gone up.
+Huerta et al., MICRO 2025, section 4; no exception in 227,000 pairs of ptxas's code of all architectures."""
+
+MOST_UNDER_WAY = 63
+"""A scoreboard is a counter; it counts up at issue, down when a result is written or operands are read. Huerta et al."""
+
+DRAIN = 0
+"""This stall count waits until nothing of the warp is under way: about 40 cycles (Huerta et al.; docs/hopper-measured.md)."""
+
+SELDOM = frozenset({(1, True)})
+"""Legal stall counts with yield that ptxas never emits. What is legal at all: sassir.asm.control."""
+
+SIGNALS_COMPLETION = frozenset({"CCTL", "CGAERRBAR", "ERRBAR", "FENCE", "LDGDEPBAR", "MEMBAR", "UTMACMDFLUSH"})
+"""They have no results and no operands that are late: a scoreboard that they raise, on write or on read, tells that they are done."""
+
+ORDERED_BY_BARRIER = frozenset({"BAR"})
+"""When the warp goes on behind one of these, the memory instructions before it have read their operands. ptxas relies on it, 2,500
+times in a million instructions of sm_75."""
+
+BANKS = 2
+"""Register R of a thread is in bank R % BANKS; an instruction reads two registers of a bank in one cycle. Huerta et al., section 5."""
+
+REUSE_SLOTS = 3
+"""Operands a, b, c. The cache keeps one value for each slot and bank until the next instruction of the warp that reads that slot."""
+
+
+def bank(register: int) -> int:
+    """The bank of a general register."""
+    return register % BANKS

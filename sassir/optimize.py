@@ -1,0 +1,116 @@
+"""Optimise the kernels of a module, one by one: a kernel that cannot be changed soundly stays as it was, with the reason."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_spec
+from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
+
+from sassir.dialect.facts import used_facts
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
+from sassir.errors import SassirError, TranslationError
+from sassir.passes import PASSES
+
+BEFORE = ("sass-virtualise",)
+AFTER = ("sass-allocate-registers", "sass-assign-control", "sass-check-allocation", "sass-check-schedule")
+"""What every pipeline begins and ends with."""
+
+
+class Pipeline(NamedTuple):
+    """Passes in order, as `sassir-opt -p` takes them, between freeing the registers and choosing them anew."""
+
+    name: str
+    version: int
+    passes: tuple[str, ...]
+
+    def all_passes(self) -> list[ModulePass]:
+        """The passes, ready to run. Raises TranslationError for an unknown one, or an option that it does not have."""
+        return [make_pass(text) for text in (*BEFORE, *self.passes, *AFTER)]
+
+
+class Outcome(NamedTuple):
+    """What became of one kernel."""
+
+    kernel: str
+    changed: bool
+    reason: str
+    """Why it stayed as it was; empty if it changed."""
+    instructions: tuple[int, int]
+    """Before and after."""
+    facts: tuple[str, ...]
+    """What the new code relies on."""
+
+
+def read_pipeline(name: str) -> Pipeline:
+    """The pipeline called `name` in passes/pipelines, or in the TOML file of that name. Raises TranslationError."""
+    source = Path(name) if name.endswith(".toml") else files("sassir.passes").joinpath("pipelines", f"{name}.toml")
+    try:
+        found = tomllib.loads(source.read_text(encoding="utf-8"))
+        return Pipeline(name, found["version"], tuple(found["passes"]))
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        problem = f"{type(error).__name__}: {error}"
+        raise TranslationError(f"pipeline {name!r}: {problem}; there are default and launch, or give a TOML file") from error
+
+
+def make_pass(text: str) -> ModulePass:
+    """The pass written as `sass-unroll{factor=4}`. Raises TranslationError."""
+    try:
+        spec = parse_spec(text)
+        if spec.name not in PASSES:
+            raise TranslationError(f"no pass is called {spec.name}; there are {', '.join(PASSES)}")
+        return PASSES[spec.name]().from_spec(spec)
+    except (ArgSpecParseError, ValueError) as error:
+        raise TranslationError(f"pass {text!r}: {error}") from error
+
+
+def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = ()) -> list[Outcome]:
+    """Run `pipeline` over each kernel by itself, or over those named. Facts are attributes of the kernels (see `attach_facts`).
+
+    What a kernel cannot bear, because a pass refuses it or a checker finds a fault, leaves that kernel as it was.
+    """
+    passes = pipeline.all_passes()
+    return [
+        _optimise_kernel(module, op, passes)
+        for op in list(module.body.ops)
+        if isinstance(op, KernelOp) and (not kernels or op.function.data in kernels)
+    ]
+
+
+def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[ModulePass]) -> Outcome:
+    name, before = kernel.function.data, _count(kernel)
+    alone = ModuleOp([kernel.clone()], dict(module.attributes))
+    try:
+        for step in passes:
+            step.apply(Context(), alone)
+    except (SassirError, VerifyException) as error:
+        return Outcome(name, False, str(error), (before, before), ())
+    made = alone.body.ops.first
+    assert isinstance(made, KernelOp)
+    reasons = [made.attributes[key] for key in made.attributes if key == "sass.allocated"]
+    if made.fixed is not None or reasons:
+        return Outcome(name, False, made.fixed.data if made.fixed is not None else str(reasons[0]), (before, before), ())
+    made.detach()
+    parent = kernel.parent
+    assert parent is not None
+    parent.insert_op_before(made, kernel)
+    kernel.detach()
+    kernel.erase()
+    return Outcome(name, True, "", (before, _count(made)), used_facts(made))
+
+
+def _count(kernel: KernelOp) -> int:
+    return sum(isinstance(op, SassInstruction) for block in kernel.body.blocks for op in block.ops)
+
+
+def kept_facts(outcomes: Iterable[Outcome]) -> Mapping[str, tuple[str, ...]]:
+    """The facts that each changed kernel relies on."""
+    return {outcome.kernel: outcome.facts for outcome in outcomes if outcome.changed}

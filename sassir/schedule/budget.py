@@ -1,0 +1,31 @@
+"""How many registers a kernel may take: as many as leave the warps on a multiprocessor as they are."""
+
+from __future__ import annotations
+
+from math import prod
+
+from sassir.analysis.occupancy import WARP, occupancy
+from sassir.dialect.facts import KernelFacts
+from sassir.encoders.library import base_architecture
+
+LARGEST = 255
+"""Registers of a thread."""
+BLOCK = 256
+"""Threads of a block, where no fact says how many."""
+MULTIPROCESSORS = {"sm_75": 72, "sm_80": 108, "sm_86": 84, "sm_89": 144, "sm_90": 132, "sm_100": 148, "sm_120": 188}
+"""Streaming multiprocessors of the largest GPU of each architecture that is sold as a card or module (NVIDIA's architecture
+white papers); a grid that leaves some of them idle leaves as many on a smaller one."""
+
+
+def register_budget(arch: str, used: int, facts: KernelFacts) -> int:
+    """The most general registers with which as many warps run at a time as with `used` ones.
+
+    A grid that is known may not fill the multiprocessors; then its warps count.
+    """
+    threads = prod(facts.block) if facts.block is not None else BLOCK
+    wanted = occupancy(arch, max(used, 1), 0, threads).warps
+    if facts.grid is not None:
+        blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
+        wanted = min(wanted, blocks * -(-threads // WARP))
+    fitting = [count for count in range(max(used, 1), LARGEST + 1) if occupancy(arch, count, 0, threads).warps >= wanted]
+    return max(fitting, default=used)

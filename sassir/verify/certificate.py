@@ -1,0 +1,82 @@
+"""The certificate: what was verified, on which grounds, and with what, for machines to read."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from sassir import __version__
+from sassir.cubin.cubin import Cubin
+from sassir.cubin.summary import summarise
+from sassir.errors import ContainerError
+from sassir.launch import Facts, Launch
+from sassir.verify.assumptions import Assumptions
+from sassir.verify.report import Layer, Report
+
+FORMAT = 1
+_TOOLS = ("numpy", "xdsl", "z3-solver", "pycuda")
+
+
+def certificate(
+    original: bytes,
+    candidate: bytes,
+    report: Report,
+    launches: Iterable[Launch] = (),
+    stated: Facts | None = None,
+    assumptions: Assumptions | None = None,
+    passes: str | None = None,
+) -> dict[str, Any]:
+    """Plain objects for `json.dumps`: both files by their hashes, facts stated and used, passes, every check, versions of the tools.
+
+    `passes`: the pipeline that made the candidate, None where it is not known.
+    """
+    return {
+        "format": FORMAT,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "verdict": report.verdict,
+        "original": _file(original),
+        "candidate": _file(candidate),
+        "passes": passes,
+        "facts": {"stated": None if stated is None else asdict(stated), "used": _used(assumptions)},
+        "launches": {launch.name: dict(launch.sizes) for launch in launches},
+        "layers": [_layer(layer) for layer in report.layers],
+        "tools": {"sassir": __version__, "python": platform.python_version(), "machine": platform.machine(), **_versions()},
+    }
+
+
+def _file(data: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    try:
+        summary = summarise(Cubin.read(data))
+    except ContainerError as error:
+        return found | {"unreadable": str(error)}
+    kernels = {k.name: {"registers": k.registers, "stack": k.stack, "instructions": k.instructions} for k in summary.kernels}
+    return found | {"arch": summary.arch, "tool": summary.tool, "version": summary.version, "kernels": kernels}
+
+
+def _used(assumptions: Assumptions | None) -> Mapping[str, Any] | None:
+    """By kernel; None where nobody has recorded them."""
+    if assumptions is None:
+        return None
+    return {kernel: {"names": list(a.used), "known": asdict(a.facts)} for kernel, a in assumptions.items()}
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    checks, findings = [check._asdict() for check in layer.checks], [finding._asdict() for finding in layer.findings]
+    return layer._asdict() | {"seconds": round(layer.seconds, 3), "checks": checks, "findings": findings}
+
+
+def _versions() -> dict[str, str]:
+    """Of the packages that are installed."""
+    found: dict[str, str] = {}
+    for name in _TOOLS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,124 @@
+"""Terms as formulas of z3, and the question whether two of them are equal for all values of their variables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import z3
+
+from sassir.verify.symbolic.terms import MEMORY, Term
+
+_MILLISECONDS = 1000
+
+
+class OutOfTimeError(Exception):
+    """There is no time left for a proof."""
+
+
+class Solver:
+    """Proofs within `seconds` altogether. Raises OutOfTimeError when they are over."""
+
+    def __init__(self, seconds: float, cells: Mapping[str, int], bounds: Mapping[str, int]) -> None:
+        """`cells`: bits of a cell of each memory space; `bounds`: what variables stay below, by name."""
+        self._end = time.perf_counter() + seconds
+        self._cells, self._bounds = cells, bounds
+        self._given: list[Any] = []
+        self._formulas: dict[Term, Any] = {}
+        self._known: dict[tuple[Term, Term], bool] = {}
+
+    def left(self) -> float:
+        """Seconds."""
+        seconds = self._end - time.perf_counter()
+        if seconds <= 0:
+            raise OutOfTimeError
+        return seconds
+
+    def equal(self, a: Term, b: Term) -> bool:
+        """Whether a and b are proven equal; False if they are not, or it cannot be said within a tenth of the time."""
+        if a is b:
+            return True
+        if (a, b) not in self._known:
+            solver = z3.Solver()
+            solver.set("timeout", max(1, int(self.left() * _MILLISECONDS / 10)))
+            solver.add(self._formula(a) != self._formula(b), *self._given)
+            self._known[a, b] = solver.check() == z3.unsat
+        return self._known[a, b]
+
+    def _formula(self, term: Term) -> Any:
+        """Made from the leaves up, as terms may be deep."""
+        work = [term]
+        while work:
+            top = work[-1]
+            missing = [part for part in top.parts if part not in self._formulas] if top not in self._formulas else []
+            if missing:
+                work += missing
+                continue
+            work.pop()
+            if top not in self._formulas:
+                self._formulas[top] = self._translate(top, [self._formulas[part] for part in top.parts])
+        return self._formulas[term]
+
+    def _translate(self, term: Term, parts: list[Any]) -> Any:
+        match term.op:
+            case "constant":
+                return z3.BitVecVal(term.value, term.width) if term.width else z3.BoolVal(bool(term.value))
+            case "variable" | "passing":
+                name = str(term.args[0])
+                found = z3.Const(name, self._sort(term))
+                if name in self._bounds:
+                    self._given.append(z3.ULT(found, self._bounds[name]))
+                return found
+            case "function":
+                sorts = [part.sort() for part in parts]
+                return z3.Function(f"{term.args[0]} {sorts}", *sorts, self._sort(term))(*parts)
+            case "sum":
+                factors = [z3.BitVecVal(k, term.width) for k in term.args[1:-1:2]]
+                products = [part * k for part, k in zip(parts, factors, strict=True)]
+                return sum(products, z3.BitVecVal(term.args[-1], term.width))
+            case "extract":
+                first = term.args[1]
+                assert isinstance(first, int)
+                return z3.Extract(first + term.width - 1, first, parts[0])
+            case "sign_extend":
+                return z3.SignExt(term.width - parts[0].size(), parts[0])
+            case "shl" | "lshr" | "ashr":
+                return _shift(term.op, *parts)
+            case "not" | "and" | "or" | "xor" if not term.width:
+                return _LOGIC[term.op](*parts)
+            case _:
+                return _OPERATIONS[term.op](*parts)
+
+    def _sort(self, term: Term) -> Any:
+        if term.width == MEMORY:
+            space = str(term.args[0]).split()[0]
+            return z3.ArraySort(z3.BitVecSort(64), z3.BitVecSort(self._cells[space]))
+        return z3.BitVecSort(term.width) if term.width else z3.BoolSort()
+
+
+def _shift(op: str, a: Any, n: Any) -> Any:
+    """The count may have another width; from the width of `a` on it shifts everything out, in numpy as in z3."""
+    width = a.size()
+    if n.size() > width:
+        n = z3.If(z3.UGE(n, width), z3.BitVecVal(width, width), z3.Extract(width - 1, 0, n))
+    elif n.size() < width:
+        n = z3.ZeroExt(width - n.size(), n)
+    return {"shl": lambda: a << n, "lshr": lambda: z3.LShR(a, n), "ashr": lambda: a >> n}[op]()
+
+
+_LOGIC: Mapping[str, Callable[..., Any]] = {"not": z3.Not, "and": z3.And, "or": z3.Or, "xor": z3.Xor}
+_OPERATIONS: Mapping[str, Callable[..., Any]] = {
+    "and": lambda a, b: a & b,
+    "concat": z3.Concat,
+    "equal": lambda a, b: a == b,
+    "if": z3.If,
+    "load": z3.Select,
+    "multiply": lambda a, b: a * b,
+    "not": lambda a: ~a,
+    "or": lambda a, b: a | b,
+    "slt": lambda a, b: a < b,
+    "store": z3.Store,
+    "ult": z3.ULT,
+    "xor": lambda a, b: a ^ b,
+}
