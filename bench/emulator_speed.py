@@ -1,6 +1,6 @@
 """How fast the emulator is: thread instructions a second on full blocks.
 
-    python bench/build_kernels.py --arch sm_90 -o DIR && python bench/emulator_speed.py DIR
+    python bench/emulator_speed.py
 
 Writes bench/results/emulator-speed.json.
 """
@@ -62,8 +62,8 @@ def measure(cubin: bytes, launch: Launch) -> dict[str, float]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("cubins", type=Path, metavar="DIR", help="cubins made by build_kernels.py")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
+    parser.add_argument("--cubins", type=Path, default=BENCH / "cubins", metavar="DIR", help="made by build_kernels.py")
     parser.add_argument("--arch", default="sm_90")
     parser.add_argument("-o", "--output", type=Path, default=BENCH / "results" / "emulator-speed.json", metavar="FILE")
     options = parser.parse_args()

@@ -56,7 +56,29 @@ def launches(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{len(found['records'])} launches of {len(kernels)} kernels and {len(edits)} text edits: {counted}."
 
 
-KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {"suite": suite, "checks": checks, "launches": launches}
+def forms(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/semantics_check.py found, and for forms that are only close, how close."""
+    records = found["records"]
+    yield f"{len(records)} forms: {_count(record['verdict'] for record in records)}.\n"
+    yield "| close | lanes equal | units of the last place | … where further apart than 2^-30 | than 2^-22 | than 2^-20 |\n|---|---|---|---|---|---|"
+    for record in records:
+        if record["verdict"] == "close":
+            places = [int(key) for key, lanes in record["ulp"].items() if key != "nan" and lanes]
+            far = " | ".join(str(record["beyond"][exponent]) for exponent in ("-30", "-22", "-20"))
+            yield f"| {record['form'].replace('|', '\\|')} | {record['agree']} of {record['lanes']} | {_places(places)} | {far} |"
+
+
+def _places(places: list[int]) -> str:
+    least, most = min(places), max(places)
+    return "64 and more" if most - least > 64 else f"{least} to {most}"
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
+    "suite": suite,
+    "checks": checks,
+    "launches": launches,
+    "forms": forms,
+}
 
 
 def _count(words: Iterable[str]) -> str:

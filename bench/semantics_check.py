@@ -3,7 +3,7 @@
     python bench/semantics_check.py -o DIR
 
 Each form runs in a kernel of its own, made with sassir's assembler. Writes DIR/semantics-GPU-DATE.json: per form how many lanes
-agree, some that do not, and for MUFU and matrix products how far apart they are in units of the last place; and
+agree, some that do not, and for MUFU how far apart they are in units of the last place; and
 DIR/semantics-GPU.npz: what the hardware gave on two warps, so that tests repeat the comparison without a GPU.
 Exits with 1 if a form that has to agree does not.
 """
@@ -17,7 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import date
 from functools import cache
@@ -26,13 +26,13 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from semantics_compare import Record, Words, active_lanes, compare, expected, recorded_warps, write_recorded
+from semantics_compare import Record, Words, active_lanes, compare, compare_again, expected, recorded_warps, write_recorded
 from semantics_data import LANES, SOURCES, constants, operands
 from semantics_forms import forms, untested
 from semantics_kernel import ARCH, KERNEL, THREADS, Probe, build, probe
 
 from sassir.errors import LaunchError, SassirError
-from sassir.gpu import DeviceInfo, Worker
+from sassir.gpu import Worker
 from sassir.gpu.device import load_driver
 from sassir.gpu.driver import Module
 
@@ -111,11 +111,14 @@ def main() -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="only the forms that begin with this")
     parser.add_argument("--seconds", type=float, default=420, help="start no other form after this time (default: 420)")
     parser.add_argument("--dry-run", action="store_true", help="make all kernels and our results, launch nothing")
+    parser.add_argument("--again", type=Path, metavar="JSON", help="compare with these results of an earlier run, without a GPU")
     parser.add_argument("--untested", nargs="+", type=Path, metavar="CUBIN", help="only list the forms in cubins that are not tested")
     options = parser.parse_args()
     texts = [text for text in forms() if text.startswith(options.only)]
     if options.untested:
         return list_untested(options.untested)
+    if options.again:
+        return again(options.again, texts, options.output)
     if options.dry_run:
         return dry_run(texts)
     start = time.perf_counter()
@@ -124,24 +127,33 @@ def main() -> int:
     if device.arch != ARCH:
         parser.error(f"the forms are for {ARCH}, this GPU is {device.arch}")
     outcomes = list(run(texts, options.seconds))
-    return report([r for r, _ in outcomes], {r.form: words for r, words in outcomes if words is not None}, device, start, options.output)
+    head = {"device": device._asdict(), "date": date.today().isoformat(), "seconds": round(time.perf_counter() - start, 1)}
+    name = f"semantics-{device.name.lower().replace(' ', '-')}"
+    options.output.mkdir(parents=True, exist_ok=True)
+    write_recorded(options.output / f"{name}.npz", {r.form: words for r, words in outcomes if words is not None})
+    return report([record for record, _ in outcomes], head, options.output / f"{name}-{head['date']}.json")
 
 
-def report(records: Sequence[Record], kept: dict[str, Words], device: DeviceInfo, start: float, folder: Path) -> int:
+def again(results: Path, texts: Sequence[str], folder: Path) -> int:
+    """Compare with the results of an earlier run, without a GPU."""
+    head = json.loads(results.read_text(encoding="utf-8"))
+    wanted = frozenset(texts)
+    records = [Record(**row) for row in head.pop("records") if row["form"] in wanted]
+    folder.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(PROCESSES) as pool:
+        compared = list(pool.map(compare_again, records, chunksize=16))
+    return report(compared, {**head, "compared": date.today().isoformat()}, folder / results.name)
+
+
+def report(records: Sequence[Record], head: dict[str, Any], path: Path) -> int:
     """Write the results; the exit status."""
     for record in records:
         if record.verdict != "equal":
             print(f"{record.verdict:<10}{record.agree:>7}  {record.form}  {record.detail}")
     counts = Counter(record.verdict for record in records)
-    seconds = round(time.perf_counter() - start, 1)
-    print(dict(counts), f"{seconds} s")
-    folder.mkdir(parents=True, exist_ok=True)
-    name = f"semantics-{device.name.lower().replace(' ', '-')}"
-    head = {"device": device._asdict(), "date": date.today().isoformat(), "seconds": seconds, "counts": counts}
+    print(dict(counts))
     rows = ",\n".join(record.row() for record in records)
-    text = json.dumps(head)[:-1] + f', "records": [\n{rows}\n]}}\n'
-    (folder / f"{name}-{date.today().isoformat()}.json").write_text(text, encoding="utf-8")
-    write_recorded(folder / f"{name}.npz", kept)
+    path.write_text(json.dumps({**head, "counts": counts})[:-1] + f', "records": [\n{rows}\n]}}\n', encoding="utf-8")
     return 1 if counts["different"] or counts["failed"] else 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -11,8 +10,7 @@ from xdsl.passes import ModulePass
 
 from sassir.allocation.allocate import allocate
 from sassir.allocation.launch import launch_limits
-from sassir.allocation.registers import MOST_REGISTERS, AllocationError
-from sassir.dialect.operations import ALLOCATED, KernelOp
+from sassir.allocation.registers import MOST_REGISTERS
 from sassir.errors import TranslationError
 from sassir.rewrite.kernels import free_kernels
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,13 @@ from sassir.dialect.facts import used_facts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.errors import SassirError, TranslationError
+from sassir.launch import Facts, Launch
 from sassir.passes import PASSES
+from sassir.rewrite.kernels import arch_of
+from sassir.translate.cubin import read_module, write_cubin
+from sassir.translate.emit import emit_program
+from sassir.translate.facts import attach_facts, launch_facts
+from sassir.verify.assumptions import Assumptions, assumptions_of
 
 BEFORE = ("sass-virtualise",)
 AFTER = ("sass-allocate-registers", "sass-assign-control", "sass-check-allocation", "sass-check-schedule")
@@ -48,6 +54,15 @@ class Outcome(NamedTuple):
     """Before and after."""
     facts: tuple[str, ...]
     """What the new code relies on."""
+
+
+class Optimised(NamedTuple):
+    """A cubin and how it came about."""
+
+    cubin: bytes
+    outcomes: tuple[Outcome, ...]
+    assumptions: Assumptions
+    """The facts that it relies on."""
 
 
 def read_pipeline(name: str) -> Pipeline:
@@ -111,6 +126,15 @@ def _count(kernel: KernelOp) -> int:
     return sum(isinstance(op, SassInstruction) for block in kernel.body.blocks for op in block.ops)
 
 
-def kept_facts(outcomes: Iterable[Outcome]) -> Mapping[str, tuple[str, ...]]:
-    """The facts that each changed kernel relies on."""
-    return {outcome.kernel: outcome.facts for outcome in outcomes if outcome.changed}
+def optimise_cubin(
+    original: bytes, where: str, pipeline: Pipeline, stated: Facts | None = None, case: Launch | None = None, kernels: Sequence[str] = ()
+) -> Optimised:
+    """Run `pipeline` on a cubin, with the facts of the launch `case` and those `stated` beside it, if there are any.
+
+    Raises SassirError for a file that cannot be read.
+    """
+    module = read_module(original, where)
+    if case is not None:
+        attach_facts(module, launch_facts(case, stated or Facts(), arch_of(module)))
+    outcomes = tuple(optimise(module, pipeline, kernels))
+    return Optimised(write_cubin(emit_program(module)), outcomes, assumptions_of(module))

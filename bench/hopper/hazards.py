@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from hopper.kernel import pause, repeat, run, sass, store
 from numpy.typing import NDArray
+
 from sassir.asm.instruction import Instruction
-from sassir.errors import SassirError
 from sassir.gpu.worker import Worker
 
 # The register that both touch is R32 … R35, P0, UR8 or UP0. R40 … R43 is what is compared. `@` is the instruction's own scoreboard.
@@ -40,10 +40,10 @@ P.alu.b     | 20    | ISETP.GE.AND P0, PT, R4, R5, PT     | ISETP.LT.AND P0, PT,
 P.fma       | 20    | ISETP.NE.AND P0, PT, R4, R4, PT     | IMAD.WIDE.U32 R44, P0, R46, R46, R46
 P.fp16      | 20    | ISETP.NE.AND P0, PT, R4, R4, PT     | HSETP2.GT.AND P0, P1, R4, RZ, PT
 P.fp64      | 24    | DSETP.GEU.AND P0, PT, R4, R6, PT    | DSETP.LT.AND P0, PT, R4, R6, PT
-UR.udp      | 16    | UMOV UR8, 0x20                      | UIADD3 UR8, UR12, UR13, URZ
-UR.umov     | 12    | UMOV UR8, 0x20                      | UMOV UR8, 0x60
-UR.uldc     | 16    | UMOV UR8, 0x20                      | ULDC UR8, c[0x0][0x0]
-UR.r2ur     | 20    | UMOV UR8, 0x20                      | R2UR UR8, R47
+UR.udp      | 16    | UMOV UR8, 0xc8                      | UIADD3 UR8, UR12, UR13, URZ
+UR.umov     | 12    | UMOV UR8, 0xc8                      | UMOV UR8, 0xc0
+UR.uldc     | 16    | UMOV UR8, 0xc8                      | ULDC UR8, c[0x0][0x22c]
+UR.r2ur     | 20    | UMOV UR8, 0xc8                      | R2UR UR8, R47
 UP.udp      | 20    | UISETP.GE.AND UP0, UPT, UR12, UR13, UPT | UISETP.LT.AND UP0, UPT, UR12, UR13, UPT
 """
 
@@ -73,7 +73,7 @@ P.guard     | @P0 @LDS R40, [R61]
 P.guard     | VOTE.ANY R40, PT, P0
 P.guard     | @!P0 BRA .+0x20; MOV R40, R20
 UR.vector   | IADD3 R40, R20, UR8, RZ
-UR.vector   | FFMA R40, R20, UR8, R21
+UR.vector   | IMAD R40, R20, UR8, R21
 UR.late     | @LDS R40, [UR8]
 UR.late     | @BREV R40, UR8
 UR.udp      | UIADD3 UR16, UR8, UR12, URZ; MOV R40, UR16
@@ -102,7 +102,7 @@ R.wide      | 6     | IMAD.WIDE.U32 R40, R32, R20, R22
 R.wide.hi   | 6     | IMAD.WIDE.U32 R40, R20, R21, R32
 R.fp16      | 4     | HFMA2 R40, R32, R20, R21
 R.hfma2.mma | 8     | HFMA2.MMA R40, R32, R20, R21
-R.fp64      | 12    | DFMA R40, R32, R20, R22
+R.fp64      | 12    | DADD R40, R32, R20
 R.mma.1     | 14    | HMMA.1688.F32 R40, R32, R20, R24
 R.mma.2     | 20    | HMMA.16816.F32 R40, R32, R20, R24
 R.mma.2     | 20    | HMMA.16816.F32 R40, R20, R32, R24
@@ -114,6 +114,8 @@ R.memory    | 20    | @SHFL.IDX PT, R40, R32, RZ, 0x1f
 
 WIDE = ("R.fp64", "R.wide.hi", "R.mma.1", "R.mma.2")
 """Readers of more than one register of the first instruction's result."""
+ONE_REGISTER = ("R.alu", "R.alu.b", "R.fma", "R.fp16", "R.fp16.alu", "R.fp16.f32", "R.hfma2.mma")
+"""Writers of one register."""
 LONG = 60
 """A distance that is enough for everything."""
 ROUNDS = 4
@@ -156,8 +158,12 @@ def pairs(kind: str) -> list[Pair]:
 
 
 def _half(pair: Pair) -> Pair:
-    """For the high half of IMAD.WIDE the second instruction touches R33 instead, unless it touches both anyway."""
-    return pair._replace(two=pair.two.replace("R32", "R33")) if pair.first == "R.wide.hi" and pair.second not in WIDE else pair
+    """The high half: of the result of IMAD.WIDE, unless the reader takes both anyway; of its addend, unless the writer gives both."""
+    if pair.first == "R.wide.hi" and pair.second not in WIDE:
+        return pair._replace(two=pair.two.replace("R32", "R33"))
+    if pair.second == "R.wide.hi" and pair.first in ONE_REGISTER:
+        return pair._replace(before=pair.before.replace("R32", "R33"), one=pair.one.replace("R32", "R33"))
+    return pair
 
 
 def measure(worker: Worker, chosen: Sequence[Pair]) -> list[dict[str, Any]]:
@@ -191,7 +197,7 @@ def _trial(pair: Pair, distance: int | None) -> list[Instruction]:
     """The pair at a distance, or with the effect of the dependence violated (None)."""
     fresh = [sass(f"MOV R{40 + k}, RZ", 2) for k in range(4)]
     state = [sass(f"MOV R{32 + k}, R{24 + k}", 2) for k in range(4)] if pair.first.startswith("R.") else []
-    small = [sass("MOV R46, 0xfffffff0", 2), sass("MOV R47, 0x60", 2), sass("UMOV UR16, 0x77", 2)]
+    small = [sass("MOV R46, 0xfffffff0", 2), sass("MOV R47, 0xc0", 2), sass("UMOV UR16, 0x77", 2)]
     setup = [*fresh, *state, *small, sass(pair.before, 2), *pause(LONG)]
     if distance is None:
         order = {"raw": [pair.two], "waw": [pair.one], "war": [pair.two, pair.one]}[pair.kind]
@@ -204,7 +210,7 @@ def _code(text: str, stall: int, between: int) -> list[Instruction]:
     parts = [part.strip() for part in text.split(";")]
     lines: list[Instruction] = []
     for i, part in enumerate(parts):
-        guard, rest = (part.split(" ", 1) if part.startswith(("@P", "@!P", "@UP")) else ["", part])
+        guard, rest = part.split(" ", 1) if part.startswith(("@P", "@!P", "@UP")) else ["", part]
         write = 0 if rest.startswith("@") else None
         wait = [0] if lines and lines[-1].control.write is not None else []
         lines.append(sass(f"{guard} {rest.lstrip('@')}".strip(), stall if i == len(parts) - 1 else between, write=write, wait=wait))

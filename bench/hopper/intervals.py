@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from hopper.kernel import MOST_THREADS, THREADS, pause, repeat, run, sass, store
+
 from sassir.asm.instruction import Instruction
 from sassir.gpu.worker import Worker
 
@@ -101,7 +102,7 @@ BAR, 4 warps                  | BAR.SYNC 0x0
 # fmt: on
 
 SETUP = [
-    *["MOV R32, RZ", "MOV R33, RZ", "MOV R54, R56", "MOV R55, R57"],
+    *["MOV R32, RZ", "MOV R33, RZ", "MOV R41, RZ", "MOV R54, R56", "MOV R55, R57"],
     *["IMAD.SHL.U32 R51, R0, 0x8, RZ", "IMAD.SHL.U32 R52, R0, 0x80, RZ", "LOP3.LUT R52, R52, 0xfff, RZ, 0xc0, !PT"],
     *["IMAD.SHL.U32 R53, R0, 0x10, RZ", "UMOV UR8, 0x80300", "UMOV UR9, 0x8", "UMOV UR10, 0x80300", "UMOV UR11, 0x8"],
 ]
@@ -141,9 +142,7 @@ def measure(worker: Worker, group: str) -> list[Interval]:
     one = run(worker, body, len(rows) + 1, THREADS, memory)
     four = run(worker, body, len(rows) + 1, MOST_THREADS, memory) if group in ("issue", "operands") else None
     cycles = [None if r is None else [float(np.median(slot[:, 0])) for slot in r] for r in (one, four)]
-    return [
-        Interval(group, what, text, _each(cycles[0], i), _each(cycles[1], i, 4)) for i, (what, text) in enumerate(rows, 1) if cycles[0]
-    ]
+    return [Interval(group, what, text, _each(cycles[0], i), _each(cycles[1], i, 4)) for i, (what, text) in enumerate(rows, 1) if cycles[0]]
 
 
 def _each(cycles: list[float] | None, i: int, warps: int = 1) -> float | None:
@@ -154,7 +153,8 @@ def _setup(what: str) -> list[Instruction]:
     """Registers that only these measurements need; a barrier, so that all warps start together."""
     lines = [sass(text, 12) for text in SETUP]
     if what in POINTER:
-        lines += [sass("STG.E.64 desc[UR4][R56.64], R56", 2, read=0), sass("MOV R32, R56", 5, wait=[0]), sass("MOV R33, R57", 5), sass("MEMBAR.SC.GPU", 6)]
+        lines += [sass("STG.E.64 desc[UR4][R56.64], R56", 2, read=0), sass("MEMBAR.SC.GPU", 6, wait=[0])]
+        lines += [sass("MOV R32, R56", 5), sass("MOV R33, R57", 5)]
     return [*lines, sass("BAR.SYNC 0x0", 6), *pause(30)]
 
 

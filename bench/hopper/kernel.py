@@ -8,7 +8,7 @@ All threads have the same data, so that a predicate or an address is the same in
 | R2:R3 | where this thread's results go |
 | R4 … R31 | data: halves, singles, doubles and integers alike are ordinary numbers |
 | R56:R57 | zeroed global memory |
-| c[0x0][0x228] | 0 |
+| c[0x0][0x228], c[0x0][0x22c] | 0, 0xc0 |
 | UR4:UR5 | memory descriptor |
 | UR12, UR13 | 0x40, 0x80 |
 | shared memory | 4 bytes a thread: the thread times 0x01010101, plus 16 KiB of zeros behind |
@@ -114,6 +114,6 @@ def run(worker: Worker, body: Sequence[Instruction], slots: int, threads: int = 
     out = Buffer("out", "u32", (slots, MOST_THREADS, 2), "out", "zeros", (), 0)
     memory = Buffer("zeros", "u32", (zeros // 4,), "scratch", "zeros", (), 0)
     data = Buffer("data", "f16", (56,), "in", "uniform", (0.5, 1.0), 1)
-    step = Step("probe", (1, 1, 1), (threads, 1, 1), SHARED, (out, memory, data, Scalar("u32", 0)))
+    step = Step("probe", (1, 1, 1), (threads, 1, 1), SHARED, (out, memory, data, Scalar("u32", 0), Scalar("u32", 0xC0)))
     outputs = worker.run(build(body), Launch("probe", {}, (out, memory, data), (), (step,)))
     return np.asarray(outputs["out"])[:, :threads]

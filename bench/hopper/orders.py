@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hopper.kernel import pause, repeat, run, sass, store
+
 from sassir.asm.instruction import Instruction
 from sassir.asm.parse import parse_instruction
 from sassir.gpu.worker import Worker
@@ -72,7 +73,7 @@ SEQUENCES = {
         [B------:R-:W-:-:S05] MOV R32, R4
         [B------:R-:W0:-:S02] LDS R40, [R52]
         [B0-----:R-:W-:-:S05] MOV R41, RZ""",
-    "a reused operand that was rewritten is stale": """
+    "a register that was kept for reuse and then rewritten has its new value": """
         [B------:R-:W-:-:S05] FFMA R40, R32.reuse, R5, R6
         [B------:R-:W-:-:S05] MOV R32, R4
         [B------:R-:W-:-:S05] FFMA R41, R32, R5, R6""",

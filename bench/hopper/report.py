@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
-from sassir.machine.latency import CERTAIN, KINDS, Cell, Cells, parse_cells
+from sassir.machine.latency import CERTAIN, KINDS, Cell, Cells, parse_cells, print_matrices
 
 ARCH = "sm_90"
 Hazards = Iterable[Mapping[str, Any]]
@@ -33,27 +32,23 @@ def distances(hazards: Hazards) -> dict[str, dict[tuple[str, str], int]]:
 
 
 def overlay(measured: Mapping[str, Any]) -> str:
-    """Cells of the latency table that the measurement decides: what was uncertain, and what needs more than the table says."""
-    table = _table()
-    device = measured["device"]["name"]
-    head = [f"# Measured on {device}, {measured['date']}, by bench/hopper_measure.py: docs/hopper-measured.md. Made by it; do not edit."]
-    head.append("# Only cells that the mined table leaves uncertain, or that need more than it says.")
-    blocks: list[str] = []
+    """The cells of the latency table that are uncertain and were measured."""
+    table, limits = _table(), {(h["kind"], h["first"], h["second"]): h["limit"] for h in measured["hazards"]}
+    decided: dict[str, Cells] = {kind: {} for kind in KINDS}
     for kind, cells in distances(measured["hazards"]).items():
-        axes = KINDS[kind]
-        decided: dict[str, list[str]] = defaultdict(list)
-        for (first, second), cycles in sorted(cells.items()):
-            known = table[kind][axes[0].number[first], axes[1].number[second]]
-            if first not in LATE and (known.letter not in CERTAIN or known.cycles < cycles) and known.letter != "h":
-                file, row = first.split(".", 1)
-                decided[file] += [f"{kind} {file} {second.split('.', 1)[1]}", f"{row} {cycles}g"]
-        blocks += ["\n".join(lines) for lines in decided.values()]
-    return "\n".join(head) + "\n\n" + "\n\n".join(blocks) + "\n"
+        for (first, second), cycles in cells.items():
+            cell = KINDS[kind][0].number[first], KINDS[kind][1].number[second]
+            if first not in LATE and table[kind][cell].letter not in CERTAIN and cycles <= limits[kind, first, second]:
+                decided[kind][cell] = Cell(cycles, "g")
+    where = f"{measured['device']['name']}, {measured['date']}"
+    head = f"# Measured on {where}: docs/hopper-measured.md. Made by bench/hopper_measure.py; do not edit."
+    return f"{head}\n# Only cells that the mined table leaves uncertain.\n\n{print_matrices(decided)}"
 
 
 def page(measured: Mapping[str, Any], result: str) -> str:
     """docs/hopper-measured.md."""
-    return "\n".join([*_introduction(measured, result), *_hazards(measured), *_intervals(measured), *_rules(measured), *_failed(measured)]) + "\n"
+    parts = [_introduction(measured, result), _hazards(measured), _intervals(measured), _rules(measured), _failed(measured)]
+    return "\n".join([line for part in parts for line in part]) + "\n"
 
 
 def _table() -> dict[str, Cells]:
@@ -69,7 +64,8 @@ def _introduction(measured: Mapping[str, Any], result: str) -> list[str]:
         "`python bench/hopper_measure.py`, which runs probes of a few lines of SASS, assembled by sassir and put into a small cubin.",
         "",
         "One warp for each scheduler of one SM; code is fetched before it counts. *Distance* is the smallest sum of stall counts from",
-        "which on every result is right; in parentheses what the table mined from ptxas has, where it differs. `·`: the pair shows nothing.",
+        "which on every result is right; in parentheses what the table mined from ptxas has, where it differs (letters: EVIDENCE in",
+        "sassir/machine/latency.py). `·`: the pair shows nothing.",
         "",
     ]
 
@@ -83,16 +79,20 @@ def _hazards(measured: Mapping[str, Any]) -> Iterator[str]:
             columns = list(dict.fromkeys(second for first, second in cells if first.startswith(f"{file}.")))
             if not rows:
                 continue
-            yield from ["", f"{what}:", "", "| | " + " | ".join([c.split(".", 1)[1] for c in columns]) + " |", "|---" * (len(columns) + 1) + "|"]
+            head = "| | " + " | ".join([c.split(".", 1)[1] for c in columns]) + " |"
+            yield from ["", f"{what}:", "", head, "|---" * (len(columns) + 1) + "|"]
+            limits = {(h["first"], h["second"]): h["limit"] for h in measured["hazards"] if h["kind"] == kind}
             for row in rows:
-                shown = [_distance(cells.get((row, column)), table[kind], kind, row, column) for column in columns]
+                shown = [_distance(cells.get((row, column)), limits, table[kind], kind, row, column) for column in columns]
                 yield f"| {row.split('.', 1)[1]} | " + " | ".join(shown) + " |"
         yield ""
 
 
-def _distance(cycles: int | None, cells: Cells, kind: str, first: str, second: str) -> str:
+def _distance(cycles: int | None, limits: Mapping[tuple[str, str], int], cells: Cells, kind: str, first: str, second: str) -> str:
     if cycles is None:
         return "·"
+    if cycles > limits[first, second]:
+        return f"> {limits[first, second]}"
     known: Cell = cells[KINDS[kind][0].number[first], KINDS[kind][1].number[second]]
     return f"{cycles}" if known.cycles == cycles or known.letter == "h" else f"{cycles} ({known.cycles}{known.letter})"
 
@@ -119,7 +119,8 @@ def _intervals(measured: Mapping[str, Any]) -> Iterator[str]:
 
 def _rules(measured: Mapping[str, Any]) -> Iterator[str]:
     if measured["rules"]:
-        yield from ["## Scoreboards and queues", "", "Whether the results are those of the same instructions far apart.", "", "| sequence | same |", "|---|---|"]
+        explained = "Whether the results are those of the same instructions far apart."
+        yield from ["## Scoreboards and queues", "", explained, "", "| sequence | same |", "|---|---|"]
         yield from [f"| {rule['what']} | {'yes' if rule['holds'] else '**no**'} |" for rule in measured["rules"]]
         yield ""
 

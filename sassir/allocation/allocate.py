@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from xdsl.ir import Operation
 
 from sassir.allocation.apply import apply
 from sassir.allocation.colouring import Colouring
 from sassir.allocation.plan import Plan
 from sassir.allocation.ranges import live_ranges
-from sassir.allocation.registers import MOST_REGISTERS, NoRoomError, allowed_registers, uniform_registers
+from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, uniform_registers
 from sassir.allocation.residence import Residence
 from sassir.allocation.spill import Spiller
 from sassir.allocation.stack import grow_frame
 from sassir.allocation.storage import REFUGE, WORD, MemoryStorage, RegisterStorage, Storage
+from sassir.analysis.divergence import Divergence
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pressure import pressure
 from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import FILES, UP, P
+from sassir.dialect.registers import UP, UR, P
+from sassir.dialect.syntax import written
 from sassir.translate.resources import RESERVED_REGISTERS
 
 MakeRoom = Callable[[KernelOp, str, int], Storage]
 """Makes room in memory for a number of registers of a kernel, on an architecture."""
 _GRANULE = 8
-"""Registers per thread come in multiples of this, on every architecture from sm_75 to sm_121 (CUDA occupancy calculator)."""
+"""Registers are handed out to a warp in units of 256, 8 for each thread (see `sassir.analysis.occupancy`)."""
 _SPARE = 2
 _MOST_SPARE = 16
 """How many registers more are kept free, each time and at most, when groups do not fit although there are enough registers."""
@@ -55,15 +59,18 @@ def allocate(kernel: KernelOp, arch: str, most: int = MOST_REGISTERS, make_room:
     """
     available = {"UP": UP.COUNT, "P": P.COUNT, "UR": uniform_registers(arch), "R": most - RESERVED_REGISTERS}
     spare = dict.fromkeys(available, 0)
+    before = set(kernel.body.walk())
     loads = 0
     while True:
         liveness = Liveness(flow_of(kernel.body))
         peak = pressure(liveness).peak
         full = next((file for file, count in available.items() if peak.get(file, 0) > count), None)
         if full is None:
-            found = _colour(liveness, arch, peak.get("R", 0), available["R"])
+            found = _colour(liveness, available, peak.get("R", 0))
             if isinstance(found, Colouring):
-                return Allocation(found.count + RESERVED_REGISTERS, apply(kernel, found), loads)
+                copies = apply(kernel, found)
+                _check_uniform(kernel, before)
+                return Allocation(found.count + RESERVED_REGISTERS, copies, loads)
             full = found.file
             if spare[full] >= _MOST_SPARE:
                 raise found
@@ -71,26 +78,37 @@ def allocate(kernel: KernelOp, arch: str, most: int = MOST_REGISTERS, make_room:
         spare[full] += _SPARE
 
 
-def _colour(liveness: Liveness, arch: str, needed: int, most: int) -> Colouring | NoRoomError:
+def _colour(liveness: Liveness, available: Mapping[str, int], needed: int) -> Colouring | NoRoomError:
     """A colouring with as few general registers as it takes, or why there is none."""
     plan = Plan(liveness)
     count = plan.original_count
     if needed > count:
         count = -(-(needed + RESERVED_REGISTERS) // _GRANULE) * _GRANULE - RESERVED_REGISTERS
     while True:
-        allowed = allowed_registers(arch, min(count, most))
+        counts = {**available, "R": min(count, available["R"])}
+        allowed = sum(file_bits(file, n) for file, n in counts.items())
         plan.lay_out(allowed)
         try:
             return Colouring(liveness, plan, allowed)
         except NoRoomError as error:
-            if error.file != "R" or count >= most:
+            if error.file != "R" or count >= available["R"]:
                 return error
         count += 1
 
 
 def _spill(kernel: KernelOp, arch: str, liveness: Liveness, file: str, limit: int, make_room: MakeRoom) -> int:
-    residence = Residence(liveness.flow, FILES[file], limit)
-    spiller = Spiller(kernel, residence, live_ranges(liveness))
+    """Let no more than `limit` values of a file be in registers at once. Returns the number of loads."""
+    spiller = Spiller(kernel, Residence(liveness.flow, file, limit), live_ranges(liveness))
     if file in REFUGE:
         return spiller.run(lambda slots: RegisterStorage(file))
     return spiller.run(lambda slots: make_room(kernel, arch, slots))
+
+
+def _check_uniform(kernel: KernelOp, before: set[Operation]) -> None:
+    """A uniform register is one for the whole warp: where only some of its threads run, nothing new may be written to one."""
+    blocks = list(kernel.body.blocks)
+    new = [(b, op) for b, block in enumerate(blocks) for op in block.ops if op not in before and any(isinstance(r.type, UR | UP) for r in op.results)]
+    split = Divergence(kernel.body).split if new else frozenset[int]()
+    for b, op in new:
+        if b in split:
+            raise AllocationError(f"`{written(op)}` would have to be added where only some threads of the warp may run")

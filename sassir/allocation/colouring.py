@@ -15,13 +15,13 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir import isa
 from sassir.allocation.demands import Demands, demands
 from sassir.allocation.plan import Plan
-from sassir.allocation.registers import NoRoomError, file_of, fixed, is_aligned, lowest, members, span, starts
+from sassir.allocation.registers import NoRoomError, fixed, is_aligned, lowest, members, span, starts
 from sassir.allocation.repair import Move, Repair, is_met
 from sassir.allocation.state import State
 from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.registers import R
+from sassir.dialect.registers import R, file_of
 
 Places = dict[SSAValue, int]
 """The register of each value."""
@@ -93,12 +93,14 @@ class Colouring:
         for value in late:
             n = self._search([value], state.free)
             if n is None:
-                file = file_of(value).FILE
-                raise NoRoomError(f"more values live at the start of block ^{self.flow.blocks[b].name_hint} than there are {file} registers", file)
+                raise self._no_room(b, file_of(value))
             if value in live:
                 state.put(value, n)
             else:
                 self._bear(value, n, state)
+
+    def _no_room(self, b: int, file: str) -> NoRoomError:
+        return NoRoomError(f"more values live at the start of block ^{self.flow.blocks[b].name_hint} than there are {file} registers", file)
 
     def _bear(self, value: SSAValue, register: int, state: State) -> None:
         state.put(value, register)

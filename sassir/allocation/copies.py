@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import Operation, SSAValue
 
-from sassir.allocation.registers import file_of
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.registers import REGISTERS
+from sassir.dialect.registers import REGISTERS, file_of
 from sassir.rewrite.build import instruction
 
 COPY = {
@@ -35,7 +34,7 @@ def copy(value: SSAValue, register: int) -> SassInstruction:
 
 
 def _into(register: int, table: dict[str, str], *values: SSAValue) -> SassInstruction:
-    made = instruction(table[file_of(values[0]).FILE], values)
+    made = instruction(table[file_of(values[0])], values)
     internals.retype(made.results[0], REGISTERS[register])
     hint = values[0].name_hint
     if hint is not None:

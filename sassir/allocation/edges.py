@@ -12,7 +12,6 @@ from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import NextOp
 from sassir.rewrite.layout import jump
 
-
 Ends = Mapping[Block, Block | None]
 
 

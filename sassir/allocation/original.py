@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from sassir.asm.operand import ZERO_REGISTERS
 from sassir.dialect.instruction import SassInstruction
@@ -12,14 +12,12 @@ from sassir.dialect.registers import NUMBER
 from sassir.translate.shape import shape
 
 
-def original_registers(blocks: Sequence[Block]) -> dict[SSAValue, int]:
+def original_registers(ops: Iterable[SassInstruction]) -> dict[SSAValue, int]:
     """From the original instruction of each operation that still has one; results count more than operands."""
     written: dict[SSAValue, int] = {}
     read: dict[SSAValue, int] = {}
-    for block in blocks:
-        for op in block.ops:
-            if isinstance(op, SassInstruction):
-                _collect(op, written, read)
+    for op in ops:
+        _collect(op, written, read)
     return read | written
 
 

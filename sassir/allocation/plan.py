@@ -14,8 +14,9 @@ from sassir.allocation.original import original_registers
 from sassir.allocation.ranges import Ranges, live_ranges
 from sassir.allocation.registers import fixed, members, starts
 from sassir.allocation.webs import Web, find_webs
-from sassir.analysis.bonds import tied
+from sassir.analysis.bonds import groups, tied
 from sassir.analysis.liveness import Liveness
+from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
 
 
@@ -23,13 +24,15 @@ class Plan:
     """Where values would like to be, and what is free where they live."""
 
     def __init__(self, liveness: Liveness) -> None:
-        blocks = liveness.flow.blocks
+        ops = [op for block in liveness.flow.blocks for op in block.ops]
+        instructions = [op for op in ops if isinstance(op, SassInstruction)]
+        pairs = [pair for op in ops for pair in tied(op)]
         self._ranges = live_ranges(liveness)
-        self._original = original_registers(blocks)
-        self._webs = find_webs(blocks, self._ranges, self._original)
+        self._original = original_registers(instructions)
+        self._webs = find_webs(self._ranges, [row for op in instructions for row in groups(op)], pairs, self._original)
         self._partners: dict[SSAValue, list[SSAValue]] = {}
         """The values that want the same register as a value."""
-        for a, b in [pair for block in blocks for op in block.ops for pair in tied(op)]:
+        for a, b in pairs:
             self._partners.setdefault(a, []).append(b)
             self._partners.setdefault(b, []).append(a)
         self._allowed = 0
@@ -52,9 +55,9 @@ class Plan:
         for web, origin in fixed_webs.items():
             self._place(web, origin)
         others = [web for web in webs if web not in fixed_webs]
-        for web in [w for w in others if w.votes]:
-            origin = web.votes.most_common(1)[0][0]
-            if self._fits(web, origin):
+        for web in others:
+            origin = web.before
+            if origin is not None and self._fits(web, origin):
                 self._place(web, origin)
         for web in sorted(others, key=_weight, reverse=True):
             if not web.is_single and next(iter(web.distance)) not in self._planned:

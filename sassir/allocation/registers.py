@@ -1,18 +1,20 @@
-"""Sets of registers as bits of an integer, by register number, and the ranges in them."""
+"""Sets of registers as bits of an integer, by register number, and what fits into them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from typing import cast
 
 from xdsl.ir import SSAValue
 
 from sassir import isa
-from sassir.dialect.registers import REGISTERS, UP, UR, P, R, SassRegister
+from sassir.dialect.registers import FILES, REGISTERS, SassRegister
 from sassir.errors import TranslationError
 
 MOST_REGISTERS = 255
-"""The highest register count of a kernel, the reserved ones among them."""
+"""The highest register count of a kernel."""
+PREDICATES = 7
 
 
 class AllocationError(TranslationError):
@@ -28,56 +30,23 @@ class NoRoomError(AllocationError):
 
 
 def uniform_registers(arch: str) -> int:
-    """How many uniform registers an architecture has; ptxas uses no higher one."""
+    """How many uniform registers an architecture has: 63, from sm_100 on 80 (Mesa NAK; ptxas 13.5 uses no higher one)."""
     return 80 if int("".join(c for c in arch if c.isdigit())) >= 100 else 63
-
-
-def file_bits(file: type[SassRegister], count: int) -> int:
-    """The first `count` registers of a file."""
-    return ((1 << count) - 1) << file.FIRST
-
-
-def allowed_registers(arch: str, count: int) -> int:
-    """What may be chosen: `count` general registers and all of the other files; convergence barriers keep theirs."""
-    return file_bits(R, count) | file_bits(UR, uniform_registers(arch)) | file_bits(P, P.COUNT) | file_bits(UP, UP.COUNT)
-
-
-def file_of(value: SSAValue) -> type[SassRegister]:
-    """The register file of a value."""
-    assert isinstance(value.type, SassRegister)
-    return type(value.type)
 
 
 def fixed(value: SSAValue) -> int | None:
     """The register that a value must have; None for one that is free."""
-    assert isinstance(value.type, SassRegister)
-    return value.type.number
+    return cast(SassRegister, value.type).number
+
+
+def file_bits(file: str, count: int) -> int:
+    """The first `count` registers of a file."""
+    return span(FILES[file].FIRST, count)
 
 
 def span(first: int, width: int) -> int:
     """`width` registers from `first` on."""
     return ((1 << width) - 1) << first
-
-
-def is_aligned(first: int, width: int) -> bool:
-    """Whether a group of this width may begin at register `first`."""
-    return (first - REGISTERS[first].FIRST) % isa.alignment(width) == 0
-
-
-def starts(free: int, file: type[SassRegister], width: int, alignment: int, phase: int = 0) -> int:
-    """Where `width` free registers of `file` begin, at numbers n in the file with n + phase a multiple of `alignment`."""
-    fit = free >> file.FIRST & (1 << file.COUNT) - 1
-    have = 1
-    while have < width:
-        step = min(have, width - have)
-        fit &= fit >> step
-        have += step
-    return (fit & _multiples(file.COUNT, alignment, phase)) << file.FIRST
-
-
-@cache
-def _multiples(count: int, alignment: int, phase: int) -> int:
-    return sum(1 << n for n in range(count) if (n + phase) % alignment == 0)
 
 
 def lowest(registers: int) -> int:
@@ -90,3 +59,25 @@ def members(registers: int) -> Iterator[int]:
     while registers:
         yield lowest(registers)
         registers &= registers - 1
+
+
+def is_aligned(first: int, width: int) -> bool:
+    """Whether a group of this width may begin at register `first`."""
+    return (first - REGISTERS[first].FIRST) % isa.alignment(width) == 0
+
+
+def starts(free: int, file: str, width: int, alignment: int, phase: int = 0) -> int:
+    """Where `width` free registers of a file begin, at numbers n in the file with n + phase a multiple of `alignment`."""
+    first, count = FILES[file].FIRST, FILES[file].COUNT
+    fit = free >> first & (1 << count) - 1
+    have = 1
+    while have < width:
+        step = min(have, width - have)
+        fit &= fit >> step
+        have += step
+    return (fit & _multiples(count, alignment, phase)) << first
+
+
+@cache
+def _multiples(count: int, alignment: int, phase: int) -> int:
+    return sum(1 << n for n in range(count) if (n + phase) % alignment == 0)

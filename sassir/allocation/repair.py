@@ -13,12 +13,12 @@ from xdsl.ir import SSAValue
 
 from sassir import isa
 from sassir.allocation.demands import Demands, Group, Results
-from sassir.allocation.registers import NoRoomError, file_bits, file_of, fixed, is_aligned, lowest, members, span, starts
+from sassir.allocation.registers import NoRoomError, file_bits, fixed, is_aligned, lowest, members, span, starts
 from sassir.allocation.state import State
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import FILES, file_of
 from sassir.dialect.syntax import written
-
 
 Wish = Callable[[SSAValue], int | None]
 """The register that a value would like most."""
@@ -79,7 +79,7 @@ class Repair:
         for i, group in enumerate(self.demands.groups):
             values = self._values(group)
             first = self.state.place[values[0]]
-            if is_met(values, first, self.state.place) and not any([self._must_copy(v, group) for v in values]):
+            if is_met(values, first, self.state.place) and not any([self._is_taken(v, group) for v in values]):
                 found[i] = first
                 self._settled |= span(first, group.width)
                 self._claimed.update(values)
@@ -91,11 +91,13 @@ class Repair:
     def _values(self, group: Group) -> Sequence[SSAValue]:
         return self.operands[group.first : group.first + group.width]
 
+    def _is_taken(self, value: SSAValue, group: Group) -> bool:
+        """The group cannot have the value itself: another group has it, or it lives on while results are written to its register."""
+        return value in self._claimed or (group.result is not None and value not in self.dying)
+
     def _must_copy(self, value: SSAValue, group: Group) -> bool:
         """The value has to stay where it is as well."""
-        if group.result is not None and value not in self.dying:
-            return True
-        return value in self._claimed or fixed(value) is not None
+        return self._is_taken(value, group) or fixed(value) is not None
 
     def _arrange(self, group: Group, wish: Wish) -> int:
         first = self._cheapest(group, wish(self._values(group)[0]))
@@ -179,19 +181,19 @@ class Repair:
         if value is None:
             return
         file = file_of(value)
-        free = state.free & ~self._settled & ~room & ~(1 << register) & file_bits(file, file.COUNT)
+        free = state.free & ~self._settled & ~room & ~(1 << register) & file_bits(file, FILES[file].COUNT)
         if free:
             self._exchange(value, lowest(free))
             return
         for other in self.dying if exchange else ():
             place = state.place[other]
-            if file_of(other) is file and other not in self._claimed and not (room | self._settled) >> place & 1:
+            if file_of(other) == file and other not in self._claimed and not (room | self._settled) >> place & 1:
                 self._exchange(value, place)
                 return
         raise self._no_room(value)
 
     def _no_room(self, value: SSAValue) -> NoRoomError:
-        file = file_of(value).FILE
+        file = file_of(value)
         return NoRoomError(f"`{written(self.op)}`: its operands and results do not fit into the {file} registers, in whatever order", file)
 
 

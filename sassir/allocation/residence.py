@@ -12,13 +12,13 @@ from xdsl.ir import Operation, SSAValue
 
 from sassir.allocation.demands import demands
 from sassir.allocation.next_use import FAR, NextUses
-from sassir.allocation.registers import AllocationError, file_of, fixed
+from sassir.allocation.registers import AllocationError, fixed
 from sassir.analysis.flow import Flow
 from sassir.analysis.loops import Loop, Loops
 from sassir.dialect import internals
 from sassir.dialect.edges import own_operands
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.registers import SassRegister
+from sassir.dialect.registers import file_of
 from sassir.dialect.syntax import written
 
 Resident = dict[SSAValue, None]
@@ -29,12 +29,12 @@ _NEVER = FAR * FAR
 class Residence:
     """Which values of one register file are in registers, with at most `limit` of them at once."""
 
-    def __init__(self, flow: Flow, file: type[SassRegister], limit: int) -> None:
+    def __init__(self, flow: Flow, file: str, limit: int) -> None:
         self.flow = flow
         self.file = file
         self.limit = limit
         self.loops = Loops(flow.cfg)
-        self.uses = NextUses(flow, self.loops, lambda value: file_of(value) is file)
+        self.uses = NextUses(flow, self.loops, lambda value: file_of(value) == file)
         self.entry: list[Resident] = [{} for _ in flow.blocks]
         self.exit: list[Resident] = [{} for _ in flow.blocks]
         self.reloads: dict[Operation, list[SSAValue]] = {}
@@ -126,7 +126,7 @@ class Residence:
         leaving = [v for v in resident if v not in needed and fixed(v) is None]
         if len(leaving) < excess:
             needs = self.limit + excess - len(leaving)
-            raise AllocationError(f"`{written(op)}` needs {needs} {self.file.FILE} registers at once; {self.limit} may be used")
+            raise AllocationError(f"`{written(op)}` needs {needs} {self.file} registers at once; {self.limit} may be used")
         leaving.sort(key=ahead.distance, reverse=True)
         for value in leaving[:excess]:
             del resident[value]

@@ -25,7 +25,12 @@ from sassir.dialect.syntax import written
 from sassir.rewrite.build import instruction
 from sassir.rewrite.reconstruct import reconstruct
 
-_ANYTHING = {"R": "MOV =R, RZ", "UR": "UMOV =UR, URZ", "P": "PLOP3.LUT =P, PT, PT, PT, PT, 0x8, 0x0", "UP": "UPLOP3.LUT =UP, UPT, UPT, UPT, UPT, 0x8, 0x0"}
+_ANYTHING = {
+    "R": "MOV =R, RZ",
+    "UR": "UMOV =UR, URZ",
+    "P": "PLOP3.LUT =P, PT, PT, PT, PT, 0x8, 0x0",
+    "UP": "UPLOP3.LUT =UP, UPT, UPT, UPT, UPT, 0x8, 0x0",
+}
 """What stands for a register that nothing was put into."""
 
 
@@ -37,9 +42,9 @@ class _Edge(NamedTuple):
     loads: list[SSAValue]
     """Values that the other block has in registers."""
     passed: list[tuple[int, SSAValue]]
-    """Values that become arguments with these numbers, and have to be loaded for it."""
+    """Values that become the arguments with these numbers, and have to be loaded for it."""
     transfers: list[tuple[SSAValue, SSAValue, bool]]
-    """Argument in memory, value that it stands for, whether that is in a register."""
+    """Argument in memory, the value that it stands for, and whether that is in a register."""
 
 
 class Spiller:
@@ -48,16 +53,15 @@ class Spiller:
     def __init__(self, kernel: KernelOp, residence: Residence, ranges: Mapping[SSAValue, Ranges]) -> None:
         self.kernel = kernel
         self.residence = residence
-        self.flow = residence.flow
+        self.flow = flow = residence.flow
         self._ranges = ranges
         self._slots: dict[SSAValue, Slot] = {}
-        self._ends = ends_of_runs(self.flow.blocks)
-        self._undefined = set(self.flow.blocks[0].args) if not self.flow.cfg.predecessors[0] else set[SSAValue]()
+        self._undefined = set(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
         self._dropped = self._arguments_without_register()
-        self._edges = [edge for b in range(len(self.flow.blocks)) for edge in self._edges_from(b)]
-        self._stored: dict[SSAValue, None] = {}
-        """The values that are stored behind their definition."""
+        self._edges = [edge for b in range(len(flow.blocks)) for edge in self._edges_from(b)]
+        self._ends = ends_of_runs(flow.blocks)
         self._definitions: dict[SSAValue, SSAValue] = {}
+        """For each load, what names the value in its uses."""
         self._latest: dict[SSAValue, SSAValue] = {}
         """The last load of each value."""
         self._stand_ins: dict[SSAValue, SSAValue] = {}
@@ -66,22 +70,22 @@ class Spiller:
     def run(self, make_storage: Callable[[int], Storage]) -> int:
         """Change the kernel. `make_storage` makes room for a number of slots. Returns how many loads were added."""
         self._share_slots()
-        self._find_stored()
-        slots = number_slots(list(dict.fromkeys(self._slots.values())))
-        storage = make_storage(slots) if slots else None
-        for value in self._stored:
-            self._store_behind(value, storage.store(value, self._slot(value)))
+        stored = self._values_to_store()
+        count = number_slots(list(dict.fromkeys(self._slots.values())))
+        storage = make_storage(count) if count else None
+        for value in stored:
+            assert storage is not None
+            _put_behind(value, storage.store(value, self._slots[value]))
         for op, values in self.residence.reloads.items():
             assert op.parent is not None
-            for value in values:
-                op.parent.insert_op_before(self._load(value, storage), op)
+            op.parent.insert_ops_before([self._load(value, storage) for value in values], op)
         for edge in self._edges:
             self._add_to_edge(edge, storage)
         self._drop_arguments()
-        if isinstance(storage, RegisterStorage):
-            self._definitions |= storage.definitions
         loads = len(self._definitions)
-        reconstruct(self.kernel.body, self._definitions, lambda _, variable: variable.type)
+        stores = storage.definitions if isinstance(storage, RegisterStorage) else {}
+        reconstruct(self.kernel.body, {**self._definitions, **stores}, lambda _, variable: variable.type)
+        self._drop_constants()
         return loads
 
     def _arguments_without_register(self) -> dict[SSAValue, bool]:
@@ -115,58 +119,45 @@ class Spiller:
             found = self._slots[value] = Slot(value, self._ranges[value].copy())
         return found
 
-    def _is_free(self, value: SSAValue) -> bool:
-        """The value costs no slot: it is a constant, or nothing in particular."""
-        return value in self._undefined or is_constant(value)
+    def _needs_slot(self, value: SSAValue) -> bool:
+        """The value cannot be made again: it is no constant, and something was put into it."""
+        return value not in self._undefined and not is_constant(value)
 
     def _share_slots(self) -> None:
+        """One slot for an argument in memory and the values passed to it, unless they live at once."""
         for edge in self._edges:
             for argument, value, _ in edge.transfers:
-                if self._is_free(value):
-                    continue
-                one, other = self._slot(argument), self._slot(value)
-                if one is not other and not one.ranges.meets(other.ranges):
-                    if len(one.values) < len(other.values):
-                        one, other = other, one
-                    one.ranges.add(other.ranges)
-                    one.values += other.values
+                one = self._slot(argument)
+                if self._needs_slot(value) and (other := self._slot(value)) is not one and not one.ranges.meets(other.ranges):
+                    one.join(other)
                     self._slots.update(dict.fromkeys(other.values, one))
 
-    def _find_stored(self) -> None:
+    def _values_to_store(self) -> list[SSAValue]:
+        """The values that have to be in their slots from their definitions on."""
         needed = [v for values in self.residence.reloads.values() for v in values]
         for edge in self._edges:
             needed += edge.loads + [v for _, v in edge.passed]
-            needed += [v for a, v, in_register in edge.transfers if not in_register or self._slots.get(v) is self._slots.get(a)]
-        for value in needed:
-            if not self._is_free(value) and value not in self._dropped:
-                self._stored[value] = None
-            if not self._is_free(value):
-                self._slot(value)
+            needed += [v for a, v, in_register in edge.transfers if not in_register or self._slots.get(v) is self._slots[a]]
+        in_memory = [v for v in dict.fromkeys(needed) if self._needs_slot(v)]
+        for value in in_memory:
+            self._slot(value)
+        return [v for v in in_memory if v not in self._dropped]
 
-    def _store_behind(self, value: SSAValue, store: Operation) -> None:
-        """Put a store behind the definition of a value."""
-        owner = value.owner
-        if isinstance(owner, Operation):
-            assert owner.parent is not None
-            owner.parent.insert_op_after(store, owner)
-        else:
-            owner.insert_op_before(store, next(op for op in owner.ops if not isinstance(op, LabelOp)))
-
-    def _load(self, value: SSAValue, storage: Storage) -> Operation:
+    def _load(self, value: SSAValue, storage: Storage | None) -> Operation:
         """An instruction that makes a value again."""
+        result = 0
         if value in self._undefined:
-            made: Operation = instruction(_ANYTHING[self.residence.file.FILE])
-            result = made.results[0]
+            made: Operation = instruction(_ANYTHING[self.residence.file])
         elif is_constant(value):
             assert isinstance(value.owner, Operation)
             made = value.owner.clone()
             made.properties.pop("origin", None)
-            result = made.results[list(value.owner.results).index(value)]
+            result = list(value.owner.results).index(value)
         else:
+            assert storage is not None
             made = storage.load(self._slot(value))
-            result = made.results[0]
-        self._definitions[result] = self._variable(value)
-        self._latest[value] = result
+        self._latest[value] = made.results[result]
+        self._definitions[made.results[result]] = self._variable(value)
         return made
 
     def _variable(self, value: SSAValue) -> SSAValue:
@@ -178,24 +169,23 @@ class Spiller:
             found = self._stand_ins[value] = Block(arg_types=[value.type]).args[0]
         return found
 
-    def _add_to_edge(self, edge: _Edge, storage: Storage) -> None:
+    def _add_to_edge(self, edge: _Edge, storage: Storage | None) -> None:
         """All loads, then all stores: a slot may be read and written on the same edge."""
-        transfers = [t for t in edge.transfers if self._slots.get(t[1]) is not self._slot(t[0])]
+        transfers = [t for t in edge.transfers if self._slots.get(t[1]) is not self._slots[t[0]]]
         if not (edge.loads or edge.passed or transfers):
             return
         last, first = self._place(edge, bool(transfers))
-        operands = list(internals.operands(last))
         ops = [self._load(value, storage) for value in edge.loads]
+        operands = list(internals.operands(last))
         for k, value in edge.passed:
             ops.append(self._load(value, storage))
             operands[first + k] = self._latest[value]
-        stores: list[Operation] = []
+        ops += [self._load(value, storage) for _, value, in_register in transfers if not in_register]
         for argument, value, in_register in transfers:
-            if not in_register:
-                ops.append(self._load(value, storage))
-            stores.append(storage.store(value if in_register else self._latest[value], self._slot(argument)))
+            assert storage is not None
+            ops.append(storage.store(value if in_register else self._latest[value], self._slots[argument]))
         assert last.parent is not None
-        last.parent.insert_ops_before(ops + stores, last)
+        last.parent.insert_ops_before(ops, last)
         if edge.passed:
             last.operands = operands
 
@@ -216,8 +206,26 @@ class Spiller:
             argument.replace_all_uses_with(self._variable(argument))
         keep_arguments(self.kernel.body, lambda block: [i for i, a in enumerate(block.args) if a not in self._dropped])
 
+    def _drop_constants(self) -> None:
+        """Drop the original constants that are made again at all their uses."""
+        owners = [v.owner for v in self._latest if is_constant(v)]
+        for op in dict.fromkeys([o for o in owners if isinstance(o, Operation)]):
+            if all(result.first_use is None for result in op.results):
+                op.detach()
+                op.erase()
+
 
 def is_constant(value: SSAValue) -> bool:
     """The value can be made again anywhere: its operation reads no register and gives the same each time."""
     op = value.owner
     return isinstance(op, SassInstruction) and not internals.operands(op) and effects(op).pure
+
+
+def _put_behind(value: SSAValue, op: Operation) -> None:
+    """Put an operation behind the definition of a value."""
+    owner = value.owner
+    if isinstance(owner, Operation):
+        assert owner.parent is not None
+        owner.parent.insert_op_after(op, owner)
+    else:
+        owner.insert_op_before(op, next(o for o in owner.ops if not isinstance(o, LabelOp)))

@@ -79,10 +79,10 @@ def _subtraction(value: SSAValue, size: int, arch: str) -> SassInstruction:
 
 def _frame(op: Operation) -> int | None:
     """The size that `op` subtracts; None for another operation."""
-    if not isinstance(op, SassInstruction) or op.MNEMONIC not in ("IADD", "IADD3", "VIADD") or op.guard is not None or op.modifiers is not None:
+    if not isinstance(op, SassInstruction) or op.MNEMONIC not in ("IADD", "IADD3", "VIADD"):
         return None
     match = _IMMEDIATE.fullmatch(op.template.text)
-    return -int(match[2], 16) % WORDS if match is not None else None
+    return -int(match[2], 16) % WORDS if match is not None and op.guard is None and op.modifiers is None else None
 
 
 def _resize(op: Operation, size: int) -> None:

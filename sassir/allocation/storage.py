@@ -23,6 +23,11 @@ class Slot:
         self.ranges = ranges
         self.number = 0
 
+    def join(self, other: Slot) -> None:
+        """Be the place of the other's values too."""
+        self.values += other.values
+        self.ranges.add(other.ranges)
+
 
 def number_slots(slots: Sequence[Slot]) -> int:
     """Give slots that live at once different numbers. Returns how many there are."""

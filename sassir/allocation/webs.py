@@ -6,16 +6,13 @@ registers in a row. Values join where their live ranges allow it, so that a web 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import SSAValue
 
 from sassir import isa
 from sassir.allocation.ranges import Ranges
-from sassir.allocation.registers import file_of
-from sassir.analysis.bonds import groups, tied
-from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import file_of
 
 
 class Web:
@@ -29,31 +26,36 @@ class Web:
         self.alignment = 1
         self.phase = 0
         """The register at distance `phase` is to be a multiple of `alignment`, counted in its file."""
-        self.origin: int | None = None
-        """The register at distance 0, once it is chosen."""
-        self.votes: Counter[int] = Counter()
-        """What that was for the original registers of the members."""
+        self.votes: dict[int, int] = {}
+        """Which register was at distance 0, by the original registers of the members, and how many say so."""
 
     @property
     def is_single(self) -> bool:
         """One value on its own."""
         return len(self.distance) == 1
 
+    @property
+    def before(self) -> int | None:
+        """The register at distance 0 that most members were in agreement with."""
+        return max(self.votes, key=lambda origin: self.votes[origin]) if self.votes else None
 
-def find_webs(blocks: Sequence[Block], ranges: Mapping[SSAValue, Ranges], original: Mapping[SSAValue, int]) -> dict[SSAValue, Web]:
-    """The web of every value. `original`: the registers that values were in."""
+
+def find_webs(
+    ranges: Mapping[SSAValue, Ranges],
+    rows: Iterable[Sequence[SSAValue]],
+    pairs: Iterable[tuple[SSAValue, SSAValue]],
+    original: Mapping[SSAValue, int],
+) -> dict[SSAValue, Web]:
+    """The web of every value. `rows`: the values of groups; `pairs`: values that want one register; `original`: where values were."""
     webs = {value: Web(value, r) for value, r in ranges.items()}
-    ops = [op for block in blocks for op in block.ops]
-    for op in ops:
-        if isinstance(op, SassInstruction):
-            for group in groups(op):
-                _align(webs, group)
-    for op in ops:
-        for a, b in tied(op):
-            _join(webs, a, b, 0)
+    for row in rows:
+        _align(webs, row)
+    for a, b in pairs:
+        _join(webs, a, b, 0)
     for value, number in original.items():
         web = webs[value]
-        web.votes[number - web.distance[value]] += 1
+        origin = number - web.distance[value]
+        web.votes[origin] = web.votes.get(origin, 0) + 1
     return webs
 
 

@@ -24,11 +24,14 @@ class Calls(NamedTuple):
 
 
 def match_calls(flow: Flow) -> Calls:
-    """The calls whose function returns to the block behind them; any other call is a branch, and its RET goes where its edges say."""
+    """The calls without guard whose function returns to the block behind them.
+
+    Any other call is a branch, and then a RET of its function goes wherever its edges lead.
+    """
     ends = [block.last_op for block in flow.blocks]
     edges = [[flow.number[s] for s in op.successors] if op is not None else [] for op in ends]
     branches = {b: op for b, op in enumerate(ends) if isinstance(op, SassBranch)}
-    calls = {b: edges[b][0] for b, op in branches.items() if op.MNEMONIC == "CALL" and not op.produces}
+    calls = {b: edges[b][0] for b, op in branches.items() if op.MNEMONIC == "CALL" and len(op.successors) == 1 and not op.produces}
     returns = {b for b, op in branches.items() if op.MNEMONIC == "RET"}
     places = {place for b in returns for place in edges[b]}
     successors = [[b + 1] if b in calls and b + 1 in places else targets for b, targets in enumerate(edges)]

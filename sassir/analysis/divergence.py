@@ -1,14 +1,15 @@
 """Where the threads of a warp may be in different places of the code.
 
 A branch whose predicate differs between threads splits the warp, until all parts meet again: at the first block that every
-path comes to and that follows a BSYNC. Which values differ is a forward analysis (Karrenberg and Hack, Improving
-Performance of OpenCL on CPUs, 2012; Sampaio et al., Divergence Analysis, 2013); here every value that is made while the
-warp is split counts as different.
+path comes to, if a BSYNC is before it or a WARPSYNC in it. Which values differ is a forward analysis (Karrenberg and Hack,
+Improving Performance of OpenCL on CPUs, 2012; Sampaio et al., Divergence Analysis, 2013); here every value that is made
+while the warp is split counts as different.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 
 from xdsl.ir import Operation, Region, SSAValue
 
@@ -46,6 +47,9 @@ class Divergence:
         """For each block where the warp may be split, the block where it is together again; -1 for none in its function."""
         self._inside: set[int] = set()
         """The blocks of functions that are called where the warp may be split."""
+        self._partly: set[int] = set()
+        """The blocks in which all of the warp comes together, behind their start."""
+        self._gathering = {b for b, block in enumerate(flow.blocks) if any(_gathers(op) for op in block.ops)}
         self.varying: set[SSAValue] = set()
         self._work: list[SSAValue] = []
         for root in flow.cfg.roots:
@@ -62,7 +66,7 @@ class Divergence:
     @property
     def split(self) -> set[int]:
         """The numbers of the blocks, in layout order, where some threads of a warp may run without the others."""
-        return self._inside.union(self._ends)
+        return self._inside.union(self._ends, self._partly)
 
     def _vary(self, values: tuple[SSAValue, ...]) -> None:
         for value in values:
@@ -98,6 +102,10 @@ class Divergence:
         self._ends |= dict.fromkeys(found, end)
         if end >= 0:
             self._vary(self._flow.blocks[end].args)
+        if end in self._gathering:
+            self._partly.add(end)
+            for op in takewhile(lambda op: not _gathers(op), self._flow.blocks[end].ops):
+                self._vary(op.results)
         for b in found:
             self._vary_all(b)
             if b in self._calls.callee:
@@ -108,7 +116,7 @@ class Divergence:
     def _until_together(self, block: int) -> tuple[list[int], int]:
         """The blocks, not known before, that a split at the end of `block` reaches, and where the warp is together again.
 
-        That is the first block to which all ways lead, if each comes to it through a BSYNC.
+        That is the first block to which all ways lead, if each comes to it through a BSYNC, or there is a WARPSYNC in it.
         """
         end, together = self._postdominators[block], True
         found: list[int] = []
@@ -125,7 +133,7 @@ class Divergence:
                 else:
                     found.append(b)
                     work += [(s, self._synchronises(b)) for s in self._calls.successors[b]]
-            if not work and end >= 0 and not together:
+            if not work and end >= 0 and not together and end not in self._gathering:
                 work, end, together = [(end, False)], self._postdominators[end], True
         return found, end
 
@@ -149,6 +157,13 @@ class Divergence:
     def _synchronises(self, block: int) -> bool:
         last = self._flow.blocks[block].last_op
         return isinstance(last, SassInstruction) and last.MNEMONIC == "BSYNC"
+
+
+def _gathers(op: Operation) -> bool:
+    """All threads of the warp wait here for each other."""
+    if not isinstance(op, SassInstruction) or op.MNEMONIC != COLLECTIVE[0] or op.guard is not None:
+        return False
+    return op.modifiers is not None and op.modifiers.data == "ALL" or op.template.text == "0xffffffff"
 
 
 def _differs(op: SassInstruction) -> bool:

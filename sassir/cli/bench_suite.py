@@ -8,17 +8,18 @@ import multiprocessing
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sassir.cli.bench import add_measuring_arguments, measuring_options
 
 if TYPE_CHECKING:
     from sassir.gpu.pair import Result
     from sassir.gpu.report import Setting
+    from sassir.gpu.suite import Entry
 
 HELP = "run the benchmark suite on the GPU: every kernel against what a pipeline makes of it"
 
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
     parser.add_argument("--suite", type=Path, default=Path("bench"), metavar="DIR", help="folder with launch/ and cubins/ (default: bench)")
     parser.add_argument("--pipeline", default="", metavar="P", help="passes as sassir-opt -p takes them (default: none)")
+    parser.add_argument("--optimize", metavar="PIPELINE", help="instead: what `sassir optimize` makes, with the facts of each launch")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="fail where something got worse since that result")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the JSON and the table (default: SUITE/results)")
     add_measuring_arguments(parser)
@@ -44,14 +46,15 @@ def run(args: argparse.Namespace) -> int:
     old = read_results(args.compare) if args.compare else None
     with Worker(args.timeout) as worker:
         entries = find_suite(args.suite, worker.describe_device().arch, args.kernels)
-    made = make_candidates([entry.cubin for entry in entries], args.pipeline)
+    jobs = list(_jobs(entries, args))
     cases, results = list[Case](), list[Result]()
-    for entry, candidate in zip(entries, made, strict=True):
+    for job, candidate in zip(jobs, make_candidates(jobs), strict=True):
+        entry = job.entry
         if isinstance(candidate, str):
-            results.append(Result(entry.kernel, "", "failed", f"no candidate: {candidate}"))
+            results.append(Result(entry.kernel, job.case or "", "failed", f"no candidate: {candidate}"))
         else:
             tolerance = entry.file.tolerance if args.tolerance else None
-            cases.append(Case(Pair(entry.kernel, entry.cubin.read_bytes(), candidate, tolerance), entry.file))
+            cases.append(Case(Pair(entry.kernel, entry.cubin.read_bytes(), candidate, tolerance), entry.file, job.case))
     setting, measured = measure_all(cases, measuring_options(args), _show)
     results += measured
     toolkits = Counter(entry.toolkit() for entry in entries)
@@ -61,23 +64,55 @@ def run(args: argparse.Namespace) -> int:
     return 1 if worse or not all(result.good for result in results) else 0
 
 
-def make_candidates(cubins: Sequence[Path], pipeline: str) -> list[bytes | str]:
-    """What `sassir-opt` makes of each cubin, every word encoded from its fields, or why it makes nothing; on all processors."""
+class Job(NamedTuple):
+    """A candidate to make."""
+
+    entry: Entry
+    passes: str
+    """Passes for `sassir-opt`, every word encoded from its fields; not used if there is a pipeline."""
+    pipeline: str | None = None
+    """The pipeline of `sassir optimize`."""
+    case: str | None = None
+    """The launch whose facts it gets."""
+
+
+def _jobs(entries: Sequence[Entry], args: argparse.Namespace) -> Iterator[Job]:
+    """One candidate for all launches of a kernel, or one for each timed launch where facts of the launch are used."""
+    for entry in entries:
+        if args.optimize in (None, "default"):
+            yield Job(entry, args.pipeline, args.optimize)
+        else:
+            yield from [Job(entry, "", args.optimize, case) for case in entry.file.timed]
+
+
+def make_candidates(jobs: Sequence[Job]) -> list[bytes | str]:
+    """The candidates, or why there is none; on all processors."""
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(make_candidate, cubins, [pipeline] * len(cubins)))
+        return list(pool.map(make_candidate, jobs))
 
 
-def make_candidate(cubin: Path, pipeline: str) -> bytes | str:
+def make_candidate(job: Job) -> bytes | str:
     """One candidate, or the error as text: whatever goes wrong with one kernel must not cost the results of the others."""
+    try:
+        return _optimised(job) if job.pipeline is not None else _rebuilt(job.entry.cubin, job.passes)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _optimised(job: Job) -> bytes:
+    from sassir.optimize import optimise_cubin, read_pipeline
+
+    file = job.entry.file
+    case = file.launch(job.case) if job.case is not None else None
+    return optimise_cubin(job.entry.cubin.read_bytes(), str(job.entry.cubin), read_pipeline(job.pipeline or ""), file.facts, case).cubin
+
+
+def _rebuilt(cubin: Path, passes: str) -> bytes:
     from sassir.cli.opt import SassirOpt
 
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "candidate.cubin"
-        passes = ["-p", pipeline] if pipeline else []
-        try:
-            SassirOpt([str(cubin), *passes, "-t", "cubin{from_fields=true}", "-o", str(output)]).run()
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
+        SassirOpt([str(cubin), *(["-p", passes] if passes else []), "-t", "cubin{from_fields=true}", "-o", str(output)]).run()
         return output.read_bytes()
 
 
@@ -93,7 +128,7 @@ def _show(result: Result) -> None:
 def _write(args: argparse.Namespace, setting: Setting, results: Sequence[Result], toolkits: Mapping[str, int]) -> None:
     from sassir.gpu.report import as_json, markdown
 
-    pipeline = args.pipeline or "identity"
+    pipeline = f"optimize {args.optimize}" if args.optimize else args.pipeline or "identity"
     slug = re.sub(r"[^a-z0-9]+", "-", f"{pipeline}-{setting.device.name}-{date.today().isoformat()}".lower()).strip("-")
     folder: Path = args.output or args.suite / "results"
     folder.mkdir(parents=True, exist_ok=True)

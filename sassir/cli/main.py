@@ -19,6 +19,7 @@ COMMANDS = {
     "launch-template": "sassir.cli.launch_template",
     "mine-encodings": "sassir.cli.mine",
     "mine-latencies": "sassir.cli.mine_latencies",
+    "optimize": "sassir.cli.optimize",
     "roundtrip": "sassir.cli.roundtrip",
     "run": "sassir.cli.run",
     "verify": "sassir.cli.verify",

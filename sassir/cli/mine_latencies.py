@@ -48,10 +48,13 @@ def run(args: argparse.Namespace) -> int:
         for function in read_program(chain_kernels(args.arch), "the chain kernels").functions:
             chains.add(function, function.name)
         evidence += f"; chain kernels of ptxas {ptxas_version()}"
-    head = f"# Latencies of {args.arch}. Made by `sassir mine-latencies`; do not edit. Notation: sassir/machine/latency.py.\n# {evidence}.\n\n"
+    head = f"# Latencies of {args.arch}. Made by `sassir mine-latencies`; do not edit. Notation: sassir/machine/latency.py.\n"
+    head += f"# {evidence}.\n\n"
     args.output.mkdir(parents=True, exist_ok=True)
     table = args.output / f"{args.arch}.txt"
     table.write_text(head + print_matrices(matrices(args.arch, code, chains)), "utf-8")
+    for line in code.doubtful():
+        print(f"look at {line}: the classes may be too coarse", file=sys.stderr)
     print(f"{time.monotonic() - start:5.0f} s  {evidence}; written to {table}", file=sys.stderr)
     return 0
 

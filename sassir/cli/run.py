@@ -6,6 +6,7 @@ import argparse
 import hashlib
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     allow = parser.add_argument_group("checks (emulated only)")
     allow.add_argument("--warn", action="store_true", help="only warn of races and of reads of what was never written")
     allow.add_argument("--allow-undefined", action="store_true", help="registers may be read that were never written")
+    allow.add_argument("--steps", type=int, metavar="N", help="most instructions that some blocks together may execute")
     allow.add_argument("--allow-races", action="store_true", help="warps may share memory without a barrier in between")
 
 
@@ -67,6 +69,8 @@ def _emulated(cubin: bytes, launch: Launch, args: argparse.Namespace) -> Outputs
     from sassir.emulator import Checks, Trace, emulate
 
     checks = Checks(registers=not args.allow_undefined, races=not args.allow_races)
+    if args.steps is not None:
+        checks = replace(checks, steps=args.steps)
     trace = Trace(print, args.block, args.thread or [0], args.watch) if args.trace or args.watch else None
     return emulate(cubin, launch, str(args.file), checks=checks, warn=_warn if args.warn else None, observer=trace, timed=args.timed)
 

@@ -77,7 +77,7 @@ class CtaBarrier(Meeting):
         self.arrived = np.zeros(blocks, np.int64)
         """Threads that have arrived and do not wait."""
         self.operation: str | None = None
-        """What the votes are reduced by: POPC, AND, OR; None without a vote."""
+        """What votes at it are reduced by: POPC, AND, OR; None before the first vote."""
         self.ayes: Flags | None = None
         """By lane."""
 
@@ -231,7 +231,6 @@ class Flow:
         """These blocks pass the barrier, which can be used again."""
         if barrier.operation is not None:
             self.votes = np.where(blocks, barrier.tally(self.everyone.flags), self.votes)
-            barrier.operation = None
         barrier.count[blocks] = 0
         barrier.arrived[blocks] = 0
         self._next_interval(blocks)

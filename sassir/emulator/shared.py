@@ -70,7 +70,7 @@ class SharedMemory:
             first = int(np.argmax(addresses.astype(np.int64) + width > self._size))
             where = f"{int(addresses[first]):#x} in shared memory of {self._size} bytes"
             raise LaneError(f"{access} of {width} bytes at {where}", int(lanes[first]))
-        return addresses + (self._base if len(lanes) == len(self._base) else self._base[lanes])
+        return addresses + self._base[lanes]
 
     def initialise(self, places: Indices, width: int) -> None:
         """Bytes that were written by no lane but are there, and ordered before whatever follows."""

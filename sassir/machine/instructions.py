@@ -16,80 +16,94 @@ Evidence: ptxas relies on it, 30,000 times in 1.3 million instructions of sm_90 
 
 # fmt: off
 TABLE = """
-# pipe    | writes        | reads                   | late | queue      | instructions
+# pipe    | writes         | reads                 | late  | queue      | instructions
 
 # vector arithmetic, fixed latency
-alu       | alu           | alu                     |      |            | BMSK F2FP F2IP I2FP I2I I2IP IABS IADD3 LEA LOP3 PLOP3 PRMT R2P SGXT SHF VABSDIFF VABSDIFF4
-alu       | alu.b         | alu.b                   |      |            | CS2R.32 CSMTEST FMNMX FMNMX3 FSEL FSET FSETP IADD IMNMX ISETP MOV P2R SEL VHMNMX VIADDMNMX VIMNMX VIMNMX3
-alu       | alu64/alu64.hi | alu64                  |      |            | IADD.64 IMNMX.64 ISETP.64 MOV.64 MOV64IUR SEL.64
-alu       | alu.b         | vote                    |      |            | VOTE
-fma       | fma           | fma                     |      |            | FADD FADD2 FFMA FFMA2 FHADD FHFMA FMUL FMUL2 FSWZADD IDP IMAD IMUL VIADD
-fma       | fma           | fma fma fma/wide.hi     |      |            | IMAD.HI
-fma       | wide/wide.hi  | wide wide fma/wide.hi   |      |            | IMAD.WIDE IMUL.WIDE
-fp16      | fp16          | fp16                    |      |            | HADD2 HFMA2 HMUL2 QADD4 QFMA4 QMUL4
-fp16      | fp16.alu      | fp16.alu                |      |            | HMNMX2 HSET2 HSETP2
-fp16      | fp16.f32      | fp16.f32                |      |            | HADD2.F32
-fp64      | hfma2.mma     | hfma2.mma               |      |            | HFMA2.MMA
-fp64      | fp64          | fp64                    |      |            | DADD DFMA DMUL DSETP
-dispatch  | disp64        | alu                     |      |            | CS2R LEPC
-dispatch  |               | alu                     |      |            | NOP PMTRIG
+alu       | alu            | alu                   |       |            | BMSK F2FP F2IP I2FP I2I I2IP IABS IADD3 LEA LOP3 PLOP3 PRMT
+alu       | alu            | alu                   |       |            | R2P SGXT SHF VABSDIFF VABSDIFF4
+alu       | alu.b          | alu.b                 |       |            | CS2R.32 CSMTEST FMNMX FMNMX3 FSEL FSET FSETP IADD IMNMX
+alu       | alu.b          | alu.b                 |       |            | ISETP MOV P2R SEL VHMNMX VIADDMNMX VIMNMX VIMNMX3
+alu       | alu64/alu64.hi | alu64                 |       |            | IADD.64 IMNMX.64 ISETP.64 MOV.64 MOV64IUR SEL.64
+alu       | alu.b          | vote                  |       |            | VOTE
+fma       | fma            | fma                   |       |            | FADD FADD2 FFMA FFMA2 FHADD FHFMA FMUL FMUL2 FSWZADD IDP
+fma       | fma            | fma                   |       |            | IMAD IMUL VIADD
+fma       | fma            | fma fma fma/wide.hi   |       |            | IMAD.HI
+fma       | wide/wide.hi   | wide wide fma/wide.hi |       |            | IMAD.WIDE IMUL.WIDE
+fp16      | fp16           | fp16                  |       |            | HADD2 HFMA2 HMUL2 QADD4 QFMA4 QMUL4
+fp16      | fp16.alu       | fp16.alu              |       |            | HMNMX2 HSET2 HSETP2
+fp16      | fp16.f32       | fp16.f32              |       |            | HADD2.F32
+fp64      | hfma2.mma      | hfma2.mma             |       |            | HFMA2.MMA
+fp64      | fp64           | fp64                  |       |            | DADD DFMA DMUL DSETP
+dispatch  | disp64         | alu                   |       |            | CS2R LEPC
+dispatch  |                | alu                   |       |            | NOP PMTRIG
 
 # matrices
-tensor    | hmma.1        | mma.1                   |      |            | HMMA.1684 HMMA.1688 HMMA.884 QMMA.16816
-tensor    | hmma.2        | mma.2                   |      |            | HMMA HMMA.1688.TF32 HMMA.1688.SP HMMA.1684.SP OMMA QMMA
-tensor    | imma.8        | mma.1                   |      |            | BMMA.88128 IMMA.8816 IMMA.8832
-tensor    | imma.1        | mma.1                   |      |            | BMMA.168128 IMMA.16816 IMMA.16832.S4 IMMA.16832.U4
-tensor    | imma.2        | mma.2                   |      |            | BMMA IMMA
-tensor    | dmma          | dmma                    | w r  |            | DMMA
-tensor    | dmma.2        | dmma                    | w r  |            | DMMA.16x8x4 DMMA.16x8x8 DMMA.16x8x16
-tensor    | late          | late                    | g    |            | BGMMA HGMMA IGMMA QGMMA
-tensor    |               | late                    |      |            | WARPGROUP WARPGROUPSET
-tensor    | late          | memory                  | w r u |           | LDTM STTM UTCATOMSWS UTCBAR UTCCP UTCHMMA UTCIMMA UTCOMMA UTCQMMA UTCSHIFT UVIRTCOUNT
+tensor    | hmma.1         | mma.1                 |       |            | HMMA.1684 HMMA.1688 HMMA.884 QMMA.16816
+tensor    | hmma.2         | mma.2                 |       |            | HMMA HMMA.1688.TF32 HMMA.1688.SP HMMA.1684.SP OMMA QMMA
+tensor    | imma.8         | mma.1                 |       |            | BMMA.88128 IMMA.8816 IMMA.8832
+tensor    | imma.1         | mma.1                 |       |            | BMMA.168128 IMMA.16816 IMMA.16832.S4 IMMA.16832.U4
+tensor    | imma.2         | mma.2                 |       |            | BMMA IMMA
+tensor    | dmma           | dmma                  | w r   |            | DMMA
+tensor    | dmma.2         | dmma                  | w r   |            | DMMA.16x8x4 DMMA.16x8x8 DMMA.16x8x16
+tensor    | late           | late                  | g     |            | BGMMA HGMMA IGMMA QGMMA
+tensor    |                | late                  |       |            | WARPGROUP WARPGROUPSET
+tensor    | late           | memory                | w r u |            | LDTM STTM UTCATOMSWS UTCBAR UTCCP UTCHMMA UTCIMMA UTCOMMA
+tensor    | late           | memory                | w r u |            | UTCQMMA UTCSHIFT UVIRTCOUNT
 
 # vector arithmetic, variable latency
-xu        | late          | late                    | w r  | xu/xu      | BREV F2F F2I FLO FRND I2F MUFU POPC
-xu        | late          | late                    | w r  |            | CLMAD F2F.F64 F2I.F64 F2I.S64 F2I.U64 FCHK FRND.F64 I2F.F64 I2F.S64 I2F.U64 MATCH REDUX
-xu        | r2ur          | late                    |      |            | CREDUX
+xu        | late           | late                  | w r   | xu/xu      | BREV F2F F2I FLO FRND I2F MUFU POPC
+xu        | late           | late                  | w r   |            | CLMAD F2F.F64 F2I.F64 F2I.S64 F2I.U64 FCHK FRND.F64 I2F.F64
+xu        | late           | late                  | w r   |            | I2F.S64 I2F.U64 MATCH REDUX
+xu        | r2ur           | late                  |       |            | CREDUX
 
 # memory
-lsu       | late          | memory                  | w r  | lsu/shared | LDS LDSM SHFL
-lsu       | late          | memory                  | w r  | lsu        | ATOM ATOMG ATOMS LD LDG LDG.256 LDL RED REDG ST STG STG.256 STL STS STSM
-lsu       | late          | memory                  | w r u |           | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MOVM QSPC REDAS SETLMEMBASE STAS ARRIVES
-lsu       | late          | late                    | w r u |           | SYNCS
-lsu       | late          | late                    | w r  |            | LDC
-lsu       | late          | late                    | w r  |            | AL2P ALD AST IPA ISBERD ISBEWR LDTRAM OUT PIXLD
-tex       | late          | late                    | w r  |            | FOOTPRINT SUATOM SULD SUQUERY SURED SUST TEX TLD TLD4 TMML TXD TXQ
-tma       | late          | memory                  | w r u |           | UBLKCP UBLKPF UBLKRED UGETNEXTWORKID UMEMSETS UREDGR USTGR UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG
-adu       | late          | memory                  | w r  |            | B2R BAR S2R
-adu       |               | memory                  |      |            | ERRBAR FENCE LDGDEPBAR MEMBAR UCGABAR_ARV UCGABAR_WAIT UTMACMDFLUSH
+lsu       | late           | memory                | w r   | lsu/shared | LDS LDSM SHFL
+lsu       | late           | memory                | w r   | lsu        | ATOM ATOMG ATOMS LD LDG LDG.256 LDL RED REDG ST STG STG.256
+lsu       | late           | memory                | w r   | lsu        | STL STS STSM
+lsu       | late           | memory                | w r u |            | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MOVM QSPC REDAS
+lsu       | late           | memory                | w r u |            | SETLMEMBASE STAS ARRIVES
+lsu       | late           | late                  | w r u |            | SYNCS
+lsu       | late           | late                  | w r   |            | LDC
+lsu       | late           | late                  | w r   |            | AL2P ALD AST IPA ISBERD ISBEWR LDTRAM OUT PIXLD
+tex       | late           | late                  | w r   |            | FOOTPRINT SUATOM SULD SUQUERY SURED SUST TEX TLD TLD4 TMML
+tex       | late           | late                  | w r   |            | TXD TXQ
+tma       | late           | memory                | w r u |            | UBLKCP UBLKPF UBLKRED UGETNEXTWORKID UMEMSETS UREDGR USTGR
+tma       | late           | memory                | w r u |            | UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG
+adu       | late           | memory                | w r   |            | B2R BAR S2R
+adu       |                | memory                |       |            | ERRBAR FENCE LDGDEPBAR MEMBAR UCGABAR_ARV UCGABAR_WAIT
+adu       |                | memory                |       |            | UTMACMDFLUSH
 
 # uniform datapath
-uniform   | udp           | udp                     |      |            | UBMSK UBREV UCLEA UFLO UIABS UIADD3 UIMAD UIMAD.HI UIMAD.WIDE UIMNMX UISETP ULEA ULOP3 UP2UR UPLOP3 UPOPC
-uniform   | udp           | udp                     |      |            | UPRMT UR2UP USEL USGXT USHF UVIADD UVIMNMX
-uniform   | udp           | udp                     |      |            | UF2F UF2FP UF2I UF2IP UFADD UFFMA UFHADD UFHFMA UFMNMX UFMUL UFRND UFSEL UFSET UFSETP UI2F UI2FP UI2I UI2IP
-uniform   | umov          | umov                    |      |            | ELECT ULEPC UMOV VOTEU
-uniform   | r2ur          | udp                     |      |            | CS2UR
-uniform   | late          | uldc                    | w    |            | LDCU LDCU.256 LDCU.TEXUNPACK
-uniform   | uldc          | uldc                    |      |            | ULDC
-uniform   | late          | memory                  | w r  | s2ur/s2ur  | S2UR
-alu       | r2ur          | late                    |      |            | R2UR
+uniform   | udp            | udp                   |       |            | UBMSK UBREV UCLEA UFLO UIABS UIADD3 UIMAD UIMAD.HI
+uniform   | udp            | udp                   |       |            | UIMAD.WIDE UIMNMX UISETP ULEA ULOP3 UP2UR UPLOP3 UPOPC
+uniform   | udp            | udp                   |       |            | UPRMT UR2UP USEL USGXT USHF UVIADD UVIMNMX
+uniform   | udp            | udp                   |       |            | UF2F UF2FP UF2I UF2IP UFADD UFFMA UFHADD UFHFMA UFMNMX
+uniform   | udp            | udp                   |       |            | UFMUL UFRND UFSEL UFSET UFSETP UI2F UI2FP UI2I UI2IP
+uniform   | umov           | umov                  |       |            | ELECT ULEPC UMOV VOTEU
+uniform   | r2ur           | udp                   |       |            | CS2UR
+uniform   | late           | uldc                  | w     |            | LDCU LDCU.256 LDCU.TEXUNPACK
+uniform   | uldc           | uldc                  |       |            | ULDC
+uniform   | late           | memory                | w r   | s2ur/s2ur  | S2UR
+alu       | r2ur           | late                  |       |            | R2UR
 
 # control
-cbu       | late          | branch                  | w r  |            | BMOV
-cbu       | late          | branch                  |      |            | BPT BRA BREAK BRX BRXU BSSY BSYNC CALL DEPBAR ENDCOLLECTIVE EXIT JMP JMX JMXU KILL NANOSLEEP RET RPCMOV WARPSYNC YIELD
-cbu       | late          | branch                  |      |            | ACQBULK ACQSHMINIT CGAERRBAR PREEXIT SETCTAID USETMAXREG USETSHMSZ
+cbu       | late           | branch                | w r   |            | BMOV
+cbu       | late           | branch                |       |            | BPT BRA BREAK BRX BRXU BSSY BSYNC CALL DEPBAR ENDCOLLECTIVE
+cbu       | late           | branch                |       |            | EXIT JMP JMX JMXU KILL NANOSLEEP RET RPCMOV WARPSYNC YIELD
+cbu       | late           | branch                |       |            | ACQBULK ACQSHMINIT CGAERRBAR PREEXIT SETCTAID USETMAXREG
+cbu       | late           | branch                |       |            | USETSHMSZ
 """
 
 _BEFORE_SM_90 = """
-fp64      | fp64          | fp64                    | w r  | fp64/fp64  | DADD DFMA DMUL DSETP
-alu       | late          | late                    | w r  |            | R2UR
+fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
+alu       | late           | late                  | w r   |            | R2UR
 """
 
 OVERRIDES = {
     "sm_75": _BEFORE_SM_90 + """
-tensor    | hmma.1        | mma.1                   | w r  | mma/mma    | HMMA HMMA.1688 HMMA.884
-tensor    | imma.8        | mma.1                   | w r  | mma/mma    | BMMA BMMA.88128 IMMA IMMA.8816 IMMA.8832
-cbu       | late          | branch                  |      |            | BMOV
+tensor    | hmma.1         | mma.1                 | w r   | mma/mma    | HMMA HMMA.1688 HMMA.884
+tensor    | imma.8         | mma.1                 | w r   | mma/mma    | BMMA BMMA.88128 IMMA IMMA.8816 IMMA.8832
+cbu       | late           | branch                |       |            | BMOV
 """,
     "sm_80": _BEFORE_SM_90,
     "sm_86": _BEFORE_SM_90,
@@ -97,8 +111,8 @@ cbu       | late          | branch                  |      |            | BMOV
     "sm_90": "",
     "sm_100": "",
     "sm_120": """
-fp64      | fp64          | fp64                    | w r  | fp64/fp64  | DADD DFMA DMUL DSETP
-tensor    | late          | late                    | w r  |            | DMMA
+fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
+tensor    | late           | late                  | w r   |            | DMMA
 """,
 }
 """Rows that are different on one architecture."""

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sassir.machine.classes import COLUMNS, FILES, ROWS, Axis
+from sassir.machine.classes import COLUMNS, FILES, ROWS
 
 EVIDENCE = {
     "m": "mined from code of ptxas",
     "c": "chain kernel compiled by ptxas",
     "g": "measured on a GPU",
     "h": "the hardware waits, or a scoreboard tells",
-    "l": "loose: the smallest distance seen in code of ptxas, which may need less",
+    "l": "loose, the smallest distance seen in code of ptxas, which may need less",
     "n": "published by Mesa NAK",
     "a": "assumed",
 }
@@ -121,17 +121,26 @@ def same_file(first: str, second: str) -> bool:
 
 
 def print_matrices(matrices: Mapping[str, Cells]) -> str:
-    """The text of matrices; the inverse of `parse_cells`."""
-    return "\n\n".join([_block(kind, file, matrices[kind]) for kind in KINDS for file in FILES]) + "\n"
+    """The text of matrices, of which cells may be missing; the inverse of `parse_cells`."""
+    blocks = [_block(kind, file, matrices[kind]) for kind in KINDS for file in FILES]
+    return "\n\n".join([block for block in blocks if block]) + "\n"
 
 
 def _block(kind: str, file: str, cells: Cells) -> str:
-    first, second = [[(i, n.partition(".")[2]) for i, n in enumerate(axis.names) if n.startswith(f"{file}.")] for axis in KINDS[kind]]
-    width = max(len(name) for _, name in second) + 1
-    margin = max(len(name) for _, name in [*first, (0, f"{kind} {file}")])
-    lines = [f"{f'{kind} {file}':{margin}}" + "".join([f"{name:>{width}}" for _, name in second])]
-    for i, name in first:
-        lines.append(f"{name:{margin}}" + "".join([f"{f'{cells[i, j].cycles}{cells[i, j].letter}':>{width}}" for j, _ in second]))
-    for i, a in first:
-        lines += [f"{a} {b} {cells[i, j].remark}" for j, b in second if cells[i, j].remark]
+    """One matrix, with the lines that have a cell; empty if none has."""
+    first, second = KINDS[kind]
+    rows, columns = [
+        [(i, axis.names[i].partition(".")[2]) for i in sorted({cell[side] for cell in cells}) if axis.names[i].startswith(f"{file}.")]
+        for side, axis in enumerate((first, second))
+    ]
+    if not rows:
+        return ""
+    width = max(len(name) for _, name in columns) + 1
+    margin = max(len(name) for _, name in [*rows, (0, f"{kind} {file}")])
+    lines = [f"{f'{kind} {file}':{margin}}" + "".join([f"{name:>{width}}" for _, name in columns])]
+    for i, name in rows:
+        known = [f"{c.cycles}{c.letter}" if (c := cells.get((i, j))) else "-" for j, _ in columns]
+        lines.append(f"{name:{margin}}" + "".join([f"{cell:>{width}}" for cell in known]))
+    for i, a in rows:
+        lines += [f"{a} {b} {c.remark}" for j, b in columns if (c := cells.get((i, j))) and c.remark]
     return "\n".join(lines)

@@ -49,6 +49,11 @@ class Timing(NamedTuple):
     problem: str | None
     """Why it is not known what it reads and writes (its registers are then not listed); None if it is."""
 
+    @property
+    def sensitive(self) -> bool:
+        """It has variable latency or decides how control goes on: it must not come too soon after a barrier, see `settle`."""
+        return self.writes_late or self.reads_late or self.pipe == "cbu"
+
 
 _Key = tuple[str, tuple[str, ...], tuple[Operand, ...], Operand | None]
 

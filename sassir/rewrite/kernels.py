@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from sassir.dialect.operations import ALLOCATED, KernelOp
+from sassir.errors import TranslationError
 from sassir.translate.lift import ARCH
+
+
+def arch_of(module: ModuleOp) -> str:
+    """The architecture of the code. Raises TranslationError for a module that does not say it."""
+    arch = module.attributes.get(ARCH)
+    if not isinstance(arch, StringAttr):
+        raise TranslationError(f'the module has no architecture; expected the attribute {ARCH} = "sm_90" (or another one)')
+    return arch.data
 
 
 def free_kernels(module: ModuleOp) -> Iterator[tuple[KernelOp, str]]:

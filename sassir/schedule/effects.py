@@ -33,6 +33,8 @@ class Kind(NamedTuple):
 
     mnemonic: str
     timing: Timing
+    sensitive: bool
+    """It must not come too soon after a CTA barrier."""
     late_files: int
     """The registers that it would read late, as bits."""
     in_memory: int
@@ -111,12 +113,14 @@ def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
         instruction = instruction._replace(guard=Operand.parse(f"{guard}0"))
     timing, other = machine.timing(instruction), other_effects(op)
     fence = next((field for name, field in _FENCES.items() if f"{instruction.name}.".startswith(f"{name}.")), None)
+    in_memory = other.ordered or bool((other.loads | other.stores) - {"constant"})
     counts = [int(match[1]) for operand in instruction.operands if (match := _SCOREBOARD.fullmatch(operand.text))]
     return Kind(
         mnemonic,
         timing,
+        timing.sensitive or in_memory,
         (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0),
-        MEMORY if other.ordered or (other.loads | other.stores) - {"constant"} else 0,
+        MEMORY if in_memory else 0,
         0 if fence is None else MEMORY,
         expected_latency(mnemonic),
         fence or "write",

@@ -28,19 +28,15 @@ Accesses = dict[int, tuple[Access, ...]]
 
 
 class Recent(NamedTuple):
-    """Writes and reads."""
+    """Writes and reads, and when what must not come too soon after a CTA barrier may come."""
 
     writes: Accesses
     reads: Accesses
+    settled: int
 
-    def copy(self) -> Recent:
-        """The same, to go on from."""
-        return Recent(dict(self.writes), dict(self.reads))
-
-    def add(self, other: Recent) -> None:
-        """Take in what happened on another path to the same point."""
-        _add(self.writes, other.writes)
-        _add(self.reads, other.reads)
+    def and_also(self, other: Recent) -> Recent:
+        """With what happened on another path to the same point."""
+        return Recent(_joined(self.writes, other.writes), _joined(self.reads, other.reads), max(self.settled, other.settled))
 
 
 def excludes(first: Guard | None, second: Guard | None) -> bool:
@@ -67,7 +63,8 @@ def _lasting(guard: Guard | None, generations: Mapping[int, int]) -> Guard | Non
     return guard._replace(generation=0)
 
 
-def _add(known: Accesses, others: Accesses) -> None:
+def _joined(accesses: Accesses, others: Accesses) -> Accesses:
+    known = dict(accesses)
     for register, group in others.items():
         before = known.get(register)
         if before is None or before == group:
@@ -79,3 +76,4 @@ def _add(known: Accesses, others: Accesses) -> None:
                 if key not in latest or latest[key].time < access.time:
                     latest[key] = access
             known[register] = tuple(sorted(latest.values(), key=lambda a: (a.kind, a.guard or ())))
+    return known

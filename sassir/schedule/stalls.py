@@ -32,6 +32,10 @@ def find_stalls(code: Code, machine: Machine) -> list[int]:
     return finder.stalls
 
 
+_QUIET = Recent({}, {}, 0)
+"""Nothing happened."""
+
+
 class _Latencies:
     """The matrices as plain numbers, and how far each row and column reaches."""
 
@@ -55,32 +59,38 @@ class _Finder:
         self.code, self.latencies = code, _latencies(machine)
         self.stalls = [e.kind.timing.minimum_stall for e in code.effects]
         for block in code.blocks:
-            for line in block[:-1]:
+            for line in block:
                 timing = code.effects[line].kind.timing
-                if timing.pipe == code.effects[line + 1].kind.timing.pipe:
+                if line + 1 < block.stop and timing.pipe == code.effects[line + 1].kind.timing.pipe:
                     self.stalls[line] = max(self.stalls[line], timing.issue)
-        self.exits = [Recent({}, {}) for _ in code.blocks]
+                self.stalls[line] = max(self.stalls[line], timing.settle - self._before_sensitive(line, block))
+        self.exits = [_QUIET for _ in code.blocks]
+
+    def _before_sensitive(self, line: int, block: range) -> int:
+        """The cycles that the lines behind `line` take at least before the first one that must not come too soon after a barrier."""
+        behind = (i for i in range(line + 1, block.stop) if self.code.effects[i].kind.timing.sensitive)
+        return next(behind, block.stop) - line - 1
 
     def settle(self, b: int) -> set[int]:
         """Make the stalls in and before a block long enough; the blocks to look at again."""
         code, again = self.code, set[int]()
         before = code.cfg.predecessors[b]
         often = [p for p in before if code.weights[p] >= code.weights[b]] or before
-        entry = Recent({}, {})
+        entry = _QUIET
         for p in often:
-            entry.add(self.exits[p])
-        walk = _Walk(self, b, entry.copy())
+            entry = entry.and_also(self.exits[p])
+        walk = _Walk(self, b, entry)
         while not walk.run():
-            walk = _Walk(self, b, entry.copy())
+            walk = _Walk(self, b, entry)
         for p in before:
-            missing, since = _Walk(self, b, self.exits[p].copy()).missing()
+            missing, since = _Walk(self, b, self.exits[p]).missing()
             if missing:
                 self._lengthen(p, missing, since)
                 again.add(p)
         after = walk.exit()
         for p in before:
             if p not in often:
-                after.add(walk.behind(self.exits[p]))
+                after = after.and_also(walk.behind(self.exits[p]))
         if after != self.exits[b]:
             self.exits[b] = after
             again.update(code.cfg.successors[b])
@@ -107,7 +117,7 @@ class _Walk:
     def __init__(self, finder: _Finder, b: int, recent: Recent) -> None:
         self.stalls, self.latencies, self.effects = finder.stalls, finder.latencies, finder.code.effects
         self.block, self.leaving = finder.code.blocks[b], b in finder.code.leaving
-        self.recent = recent
+        self.writes, self.reads, self.settled = dict(recent.writes), dict(recent.reads), recent.settled
         self.generations: dict[int, int] = {}
         self.clock = 0
         self.times: list[int] = []
@@ -129,9 +139,9 @@ class _Walk:
 
     def missing(self) -> tuple[int, int]:
         """How much later the block must start because of what came before it, and the time of the access that decides it."""
-        of, missing, (writes, reads) = self.latencies, (0, 0), self.recent
+        of, missing, writes, reads = self.latencies, (0, 0), self.writes, self.reads
         ends = [a.time + of.write_reach[a.kind] for group in writes.values() for a in group]
-        end = max([*ends, *[a.time + of.read_reach[a.kind] for group in reads.values() for a in group]], default=0)
+        end = max([self.settled, *ends, *[a.time + of.read_reach[a.kind] for group in reads.values() for a in group]])
         for line in self.block:
             if self.clock >= end:
                 break
@@ -150,8 +160,8 @@ class _Walk:
 
     def _earliest(self, facts: Effects, guard: Guard | None) -> tuple[int, int]:
         """When the line may issue, and the time of the access that decides it."""
-        of, earliest, since = self.latencies, 0, 0
-        writes, reads = self.recent.writes, self.recent.reads
+        of, writes, reads = self.latencies, self.writes, self.reads
+        earliest = since = self.settled if facts.kind.sensitive else 0
         for register, column in facts.reads:
             if register in writes:
                 for time, row, other in writes[register]:
@@ -187,7 +197,9 @@ class _Walk:
 
     def _issue(self, facts: Effects, guard: Guard | None) -> None:
         """The line happens now."""
-        of, now, (writes, reads) = self.latencies, self.clock, self.recent
+        of, now, writes, reads = self.latencies, self.clock, self.writes, self.reads
+        if facts.kind.timing.settle > 1:
+            self.settled = max(self.settled, now + facts.kind.timing.settle)
         for register, column in facts.reads:
             if of.read_reach[column] > 1:
                 access = Access(now, column, None)
@@ -205,7 +217,7 @@ class _Walk:
 
     def _finish(self) -> None:
         """Before code that is not known, everything must be over."""
-        latest = max([a.time + self.latencies.write_reach[a.kind] for group in self.recent.writes.values() for a in group], default=0)
+        latest = max([a.time + self.latencies.write_reach[a.kind] for group in self.writes.values() for a in group], default=0)
         if latest > self.clock:
             self.stalls[self.block[-1]] += latest - self.clock
             self.clock = latest
@@ -214,8 +226,9 @@ class _Walk:
         """What matters behind the block."""
         of = self.latencies
         return Recent(
-            later(self.recent.writes, of.write_reach, self.clock, self.generations),
-            later(self.recent.reads, of.read_reach, self.clock, self.generations),
+            later(self.writes, of.write_reach, self.clock, self.generations),
+            later(self.reads, of.read_reach, self.clock, self.generations),
+            max(0, self.settled - self.clock),
         )
 
     def behind(self, before: Recent) -> Recent:
@@ -224,5 +237,7 @@ class _Walk:
         replaced = {register for line in self.block if self.effects[line].guard is None for register, _ in self.effects[line].writes}
         kept = {register: group for register, group in before.writes.items() if register not in replaced}
         return Recent(
-            later(kept, of.write_reach, self.clock, self.generations), later(before.reads, of.read_reach, self.clock, self.generations)
+            later(kept, of.write_reach, self.clock, self.generations),
+            later(before.reads, of.read_reach, self.clock, self.generations),
+            max(0, before.settled - self.clock),
         )

@@ -111,7 +111,8 @@ class _Lifter:
 
     def _operations(self, b: int, holder: dict[int, SSAValue], successors: list[Block]) -> list[Operation]:
         lines, block = self.lines, self.flow.blocks[b]
-        ops: list[Operation] = list(self.labels.get(block.start, ()))
+        before_loop = not block and block.start < len(lines)
+        ops: list[Operation] = [] if before_loop else list(self.labels.get(block.start, ()))
         for i in block:
             found = self.flow.shapes[i]
             properties, operands = self._properties(i), [holder[n] for n in (*found.reads, *members(self.held.get(i, 0)))]

@@ -110,3 +110,76 @@ BSYNC B0
 EXIT
 """)
     assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x40", "x70", "x80", "x90", "xa0"}
+
+
+def test_a_uniform_way_to_the_same_place_changes_nothing(lift: Lift) -> None:
+    """The block behind the BSYNC can also be come to around it, by all threads at once."""
+    region = lift("""
+ISETP.NE.AND P1, PT, RZ, c[0x0][0x160], PT
+@P1 BRA .+0x70
+S2R R0, SR_TID.X
+ISETP.NE.AND P0, PT, R0, RZ, PT
+BSSY B0, .+0x40
+@P0 BRA .+0x20
+MOV R2, 0x1
+BSYNC B0
+EXIT
+""")
+    assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x60", "x70"}
+
+
+def test_a_wait_for_all_threads_brings_them_together(lift: Lift) -> None:
+    """The block with the WARPSYNC begins with a split warp; the one behind it does not."""
+    region = lift("""
+S2R R0, SR_TID.X
+ISETP.NE.AND P0, PT, R0, RZ, PT
+@P0 BRA .+0x20
+MOV R2, 0x1
+WARPSYNC.ALL
+ISETP.NE.AND P1, PT, RZ, c[0x0][0x160], PT
+@P1 BRA .+0x20
+NOP
+EXIT
+""")
+    assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x30", "x40"}
+
+
+CALLED_TWICE = """
+S2R R0, {special}
+ISETP.NE.AND P0, PT, R0, RZ, PT
+BSSY B0, .+0x70
+@P0 BRA .+0x50
+MOV R20, 0x70
+MOV R21, 0x0
+CALL.REL.NOINC .+0x70
+NOP
+BSYNC B0
+MOV R20, 0xc0
+MOV R21, 0x0
+CALL.REL.NOINC .+0x20
+EXIT
+IADD3 R4, R4, 0x1, RZ
+RET.REL.NODEC R20 .-0xe0
+"""
+
+
+def test_a_call_comes_back_to_its_own_caller(lift: Lift) -> None:
+    """The split ends at the BSYNC, though in the graph of the code the RET leads behind the second call too."""
+    region = lift(CALLED_TWICE.format(special="SR_TID.X"))
+    assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x40", "x70", "x80", "xd0"}
+    assert Divergence(lift(CALLED_TWICE.format(special="SR_CTAID.X"))).split == set()
+
+
+def test_a_function_that_splits_the_warp_leaves_it_split(lift: Lift) -> None:
+    region = lift("""
+MOV R20, 0x30
+MOV R21, 0x0
+CALL.REL.NOINC .+0x20
+EXIT
+S2R R0, SR_TID.X
+ISETP.NE.AND P0, PT, R0, RZ, PT
+@P0 BRA .+0x20
+NOP
+RET.REL.NODEC R20 .-0x80
+""")
+    assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x30", "x70", "x80"}

@@ -85,10 +85,10 @@ def test_a_lock_is_handed_from_lane_to_lane(run: Run, arch: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("threads", [32, 64, 128])
-def test_votes_at_a_barrier(run: Run, arch: str, threads: int) -> None:
+@pytest.mark.parametrize(("blocks", "threads"), [(1, 32), (1, 64), (3, 128)])
+def test_votes_at_a_barrier(run: Run, arch: str, blocks: int, threads: int) -> None:
     values = random(threads)
-    _, out = run(f"emulated.{arch}.cubin", "votes", values, np.zeros(threads, np.int32), block=(threads, 1, 1))
+    _, out = run(f"emulated.{arch}.cubin", "votes", values, np.zeros(threads, np.int32), grid=(blocks, 1, 1), block=(threads, 1, 1))
     assert (out == 4 * (values > 3).sum() + 2 * int((values != 0).all()) + int((values > 6).any())).all()
 
 

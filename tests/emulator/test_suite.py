@@ -94,3 +94,15 @@ def test_the_bits_are_those_of_the_gpu(kernel: str, launch: str, cubin: str, dig
     difference = compare(case, kept, outputs)
     assert difference is None, str(difference)
     assert {name: hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for name, array in outputs.items()} == digests
+
+
+@pytest.mark.parametrize(
+    ("kernel", "launch"), [("triton_matmul", "tail"), ("histogram256", "small"), ("sgemm_tiled", "tail"), ("triton_softmax", "tail")]
+)
+def test_it_does_not_matter_how_many_blocks_run_together(kernel: str, launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = on_sm_90(kernel, launch)
+    case = read_launch_file(BENCH / "launch" / f"{kernel}.toml").launch(launch)
+    monkeypatch.setattr("sassir.emulator.run.BATCH_LANES", 1)
+    alone = emulate((BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes(), case)
+    difference = compare(case, together, alone)
+    assert difference is None, str(difference)

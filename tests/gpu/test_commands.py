@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from sassir.cli.bench import choose_launches
-from sassir.cli.bench_suite import make_candidate, make_candidates
+from sassir.cli.bench_suite import Job, make_candidate, make_candidates
 from sassir.cli.main import main
 from sassir.errors import LaunchError
+from sassir.gpu.suite import find_suite
 
 BENCH = Path(__file__).parents[2] / "bench"
 SAXPY, FUSE = (BENCH / "cubins" / f"{kernel}.sm_90.cubin" for kernel in ("saxpy_gs", "fuse2"))
@@ -25,12 +26,14 @@ def test_a_launch_file_or_one_of_its_launches() -> None:
 
 
 def test_without_passes_a_candidate_is_the_original_rebuilt_from_fields() -> None:
-    assert make_candidates([SAXPY, FUSE], "") == [SAXPY.read_bytes(), FUSE.read_bytes()]
+    jobs = [Job(entry, "") for entry in find_suite(BENCH, "sm_90", ["saxpy_gs", "fuse2"])]
+    assert make_candidates(jobs) == [SAXPY.read_bytes(), FUSE.read_bytes()]
 
 
 def test_a_candidate_that_cannot_be_made_is_a_text(tmp_path: Path) -> None:
     (tmp_path / "cut.cubin").write_bytes(SAXPY.read_bytes()[:1000])
-    made = make_candidate(tmp_path / "cut.cubin", "")
+    entry = find_suite(BENCH, "sm_90", ["saxpy_gs"])[0]._replace(cubin=tmp_path / "cut.cubin")
+    made = make_candidate(Job(entry, ""))
     assert isinstance(made, str)
     assert made.startswith("ContainerError: ")
 

@@ -140,6 +140,16 @@ def test_fused_results_half_way_between_numbers(letter: str, form: Format, mode:
         check(form, mode, compute(f"{name} R0, R4, R8, R12", left, right, third, double=form is DOUBLE), exact)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_denormal_results_of_doubles(mode: str) -> None:
+    """Every product lies around the smallest normal number, and so does what is added to it."""
+    a, b, c = ([w - (scale << 52) for w in words(seed, DOUBLE, True)] for seed, scale in ((1, 512), (2, 510), (3, 1019)))
+    x, y, z = (values(DOUBLE, bits) for bits in (a, b, c))
+    check(DOUBLE, mode, compute(f"DMUL{suffix(mode)} R0, R4, R8", a, b, double=True), [p * q for p, q in zip(x, y, strict=True)])
+    found = compute(f"DFMA{suffix(mode)} R0, R4, R8, R12", a, b, c, double=True)
+    check(DOUBLE, mode, found, [p * q + r for p, q, r in zip(x, y, z, strict=True)])
+
+
 @pytest.mark.parametrize("near", [True, False])
 @pytest.mark.parametrize(("suffixes", "form"), [("", HALF), (".BF16_V2", BFLOAT)])
 def test_packed_halves_are_rounded_once(suffixes: str, form: Format, near: bool) -> None:

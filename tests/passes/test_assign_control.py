@@ -211,3 +211,16 @@ def test_before_unknown_code_everything_is_over() -> None:
     call = Control.parse(lines[4].partition("] ")[0] + "]")
     assert 0 in call.wait
     assert lines[0].startswith("[B------:R1:W0")
+
+
+def test_only_what_a_barrier_is_about_comes_later_than_it() -> None:
+    bar, move, load, *_ = codes("""
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        MOV R1, 0x1
+        LDS R4, [R8]
+        STS [R8], R4
+        EXIT
+    """)
+    stalls = [Control.parse(line.partition("] ")[0] + "]").stall for line in (bar, move)]
+    assert stalls == [1, 5]
+    assert load.endswith("LDS R4, [R8]")

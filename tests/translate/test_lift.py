@@ -114,6 +114,11 @@ def test_a_loop_to_the_first_instruction_gets_an_entry_block(function: Build) ->
     assert [op.name for op in kernel.body.blocks[0].ops] == ["sass.next"]
 
 
+def test_a_label_on_the_first_instruction_stays_in_the_loop(function: Build) -> None:
+    kernel = same_after_lifting(function("IADD3 R0, R0, 0x1, RZ\nBRA .-0x10", {"start": 0}))
+    assert [op.name for op in kernel.body.blocks[1].ops] == ["sass.label", "sass.iadd3", "sass.bra"]
+
+
 def test_a_call_is_a_jump_and_its_return_address_a_label(function: Build) -> None:
     kernel = same_after_lifting(function(CALL))
     ops = instructions(kernel)

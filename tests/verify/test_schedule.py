@@ -285,3 +285,13 @@ def test_a_fence_that_signals_its_end_is_awaited_before_the_next_access() -> Non
     """
     assert rules(text.format(wait="--2---")) == []
     assert rules(text.format(wait="------")) == [("fence-not-awaited", 0x20)]
+
+
+def test_memory_must_not_be_accessed_right_after_a_barrier() -> None:
+    text = """
+        [B------:R-:W-:-:S0{stall}] BAR.SYNC.DEFER_BLOCKING 0x0
+        [B------:R-:W-:-:S01] MOV R1, 0x1
+        [B------:R-:W1:-:S02] LDS R4, [R8]
+    """
+    assert rules(text.format(stall=5)) == []
+    assert rules(text.format(stall=4)) == [("barrier-too-near", 0x20)]

@@ -46,6 +46,11 @@ _UNITS = {"sm_75": Unit(24, 16), "sm_80": Unit(24, 16), "sm_86": Unit(24, 16), "
 }
 
 
+_LEAST_ALIGNMENT = np.int16(-133)
+"""To this exponent addends are aligned if all of them are smaller. That of an H200 is one of -134 to -129 (docs/semantics.md)."""
+_ZERO_EXPONENT = np.int16(-2000)
+
+
 def dot(a: Any, b: Any, c: Any, kind: str, wide: bool, arch: str) -> Any:
     """a (m, k, …) times b (k, n, …) plus c (m, n, …), all singles that hold values of the format `kind`.
 
@@ -65,7 +70,8 @@ def dot(a: Any, b: Any, c: Any, kind: str, wide: bool, arch: str) -> Any:
 
 
 def _add_chunk(a: Any, b: Any, c: Any, least: int, wide: bool, fraction: int) -> Any:
-    left, right, highest = _exponents(a, least), _exponents(b, least), _exponents(c, -126 if wide else -14)
+    left, right = _exponents(a, least), _exponents(b, least)
+    highest = np.maximum(_exponents(c, -126 if wide else -14), _LEAST_ALIGNMENT)
     exponent = np.empty_like(highest)
     for i in range(len(b)):
         np.add(left[:, i, None], right[None, i], out=exponent)
@@ -77,17 +83,16 @@ def _add_chunk(a: Any, b: Any, c: Any, least: int, wide: bool, fraction: int) ->
         np.multiply(a[:, i, None], b[None, i], out=product)
         product *= scale
         total += np.trunc(product, out=product)
-    result = total / scale + 0.0
-    if not wide:
-        return as_single(result.astype(F16))
+    result = total / scale
     infinite = np.abs(result) >= 2.0**128
-    return canonical(select(infinite, as_single(result), narrow(result, "RZ")))
+    rounded = select(infinite, as_single(result), narrow(result, "RZ")) if wide else as_single(result.astype(F16))
+    return canonical(rounded + F32(0))  # -0 becomes 0
 
 
 def _exponents(x: Any, least: int) -> Any:
-    """The exponent of each number, where a denormal one has the least of its format, and zero that of singles."""
-    field = (x.view(U32) >> 23).astype(np.int16) & 0xFF  # 0 for zero and for denormal singles, no others
-    return np.maximum(field - np.int16(127), np.int16(least)) - (field == 0) * np.int16(126 + least)
+    """The exponent of each number, where a denormal one has the least of its format, and zero none that counts."""
+    field = (x.view(U32) >> 23).astype(np.int16) & 0xFF
+    return np.maximum(field - np.int16(127), np.int16(least)) + (x == 0) * _ZERO_EXPONENT
 
 
 def hgmma(instruction: Instruction, arch: str, a: Any, b: Any, c: Any) -> Any:

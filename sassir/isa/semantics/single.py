@@ -22,7 +22,12 @@ _ROUNDING = "RM RP RZ"
 
 def flush(x: Any) -> Any:
     """Denormal numbers become zero of the same sign (.FTZ)."""
-    return select(np.abs(x) < _SMALLEST, np.copysign(F32(0), x), x)
+    return _without(np.abs(x) < _SMALLEST, x)
+
+
+def _without(tiny: Any, x: Any) -> Any:
+    """x, but zero of the same sign where it is tiny. A NaN stays as it is, which a product of all would make quiet."""
+    return select(tiny, x * F32(0), x) if tiny.any() else x
 
 
 def canonical(x: Any) -> Any:
@@ -71,7 +76,7 @@ def _flush_result(result: Any, exact: Callable[[], Any], rounding: str) -> Any:
     tiny, edge = size < _SMALLEST, size == _SMALLEST
     if edge.any():
         tiny = tiny | edge & (np.abs(narrow(exact() * 2.0**64, rounding)) < F32(2.0**-62))
-    return select(tiny, np.copysign(F32(0), result), result)
+    return _without(tiny, result)
 
 
 @instruction("FADD UFADD", "f32", "f32 f32", modifiers=f"FTZ SAT {_ROUNDING}")

@@ -46,8 +46,8 @@ guarded      | sm_75 | b32    | b32 b32 p   | * mov.b32 D, A; @C fma.rn.f32 D, B
 guarded_load | sm_75 | b32    | b32 p       | mov.b32 D, A; @B ld.volatile.shared.b32 D, [A];
 vote         | sm_75 | p      | p           | vote.sync.any.pred D, A, -1;
 ballot       | sm_75 | b32    | p           | vote.sync.ballot.b32 D, A, -1;
-add_carry    | sm_75 | b64    | b64 b64     | {.reg .b32 l, h, m, n; mov.b64 {l, h}, A; mov.b64 {m, n}, B; add.cc.u32 l, l, m; addc.u32 h, h, n; mov.b64 D, {l, h};}
-mad_carry    | sm_75 | b64    | b32 b32 b64 | {.reg .b32 l, h; mov.b64 {l, h}, C; mad.lo.cc.u32 l, A, B, l; madc.hi.u32 h, A, B, h; mov.b64 D, {l, h};}
+add_carry    | sm_75 | b64    | b64 b32 b32 | {.reg .b32 l, h; mov.b64 {l, h}, A; add.cc.u32 l, l, B; addc.u32 h, h, C; mov.b64 D, {l, h};}
+mad_carry    | sm_75 | b64    | b32 b32 b32 | {.reg .b32 l, h; mad.lo.cc.u32 l, A, B, C; madc.hi.u32 h, A, B, C; mov.b64 D, {l, h};}
 exponent     | sm_75 | b32    | b32         | * ex2.approx.ftz.f32 D, A;
 leading      | sm_75 | b32    | b32         | bfind.u32 D, A;
 shuffle      | sm_75 | b32    | b32 b32     | shfl.sync.idx.b32 D, A, B, 31, -1;
@@ -72,6 +72,7 @@ sm_80  | b64  | 1 | 1 | 2 | m8n8k4.row.col.f64.f64.f64.f64
 sm_90  | b64  | 4 | 2 | 4 | m16n8k8.row.col.f64.f64.f64.f64
 """
 # fmt: on
+
 
 class Operation(NamedTuple):
     """One row: an instruction, or a few that belong together."""

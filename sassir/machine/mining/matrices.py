@@ -41,8 +41,26 @@ Shown = Mapping[tuple[int, int], Sample]
 
 def matrices(base: str, code: Samples, chains: Samples) -> dict[str, Cells]:
     """All cells of an architecture's matrices, by kind."""
-    known = {kind: _known_cells(kind, base, code.cells(kind), chains.cells(kind)) for kind in KINDS}
-    return {kind: _complete(kind, known) for kind in KINDS}
+    shown = {kind: _together(code.cells(kind), chains.cells(kind)) for kind in KINDS}
+    known = {kind: _known_cells(kind, base, *shown[kind]) for kind in KINDS}
+    return {kind: _complete(kind, known, shown[kind][0]) for kind in KINDS}
+
+
+def _together(code: Shown, chains: Shown) -> tuple[Shown, set[tuple[int, int]]]:
+    """The samples of real code and of chain kernels as one, and the cells in which a chain kernel shows the least."""
+    both = dict(code)
+    from_chain: set[tuple[int, int]] = set()
+    for cell, chain in chains.items():
+        real = code.get(cell)
+        closest = chain if real is None else min(real, chain)
+        if closest is chain or (real is not None and real.pairs < ENOUGH):
+            from_chain.add(cell)
+        if real is not None:
+            tight = sum(s.tight for s in (real, chain) if s.cycles == closest.cycles)
+            both[cell] = closest._replace(pairs=real.pairs + chain.pairs, tight=tight)
+        else:
+            both[cell] = chain
+    return both, from_chain
 
 
 def _wanted(kind: str) -> list[tuple[int, int]]:
@@ -50,17 +68,44 @@ def _wanted(kind: str) -> list[tuple[int, int]]:
     return [(i, j) for i, a in enumerate(first.names) for j, b in enumerate(second.names) if same_file(a, b)]
 
 
-def _known_cells(kind: str, base: str, code: Shown, chains: Shown) -> Cells:
+def _known_cells(kind: str, base: str, shown: Shown, from_chain: set[tuple[int, int]]) -> Cells:
+    """The cells that evidence decides."""
     published = _published(kind, base)
-    found = {cell: _waits(kind, cell[0]) or _known(kind, code.get(cell), chains.get(cell), published.get(cell)) for cell in _wanted(kind)}
-    return {cell: known for cell, known in found.items() if known is not None}
+    found: Cells = {}
+    for cell in _wanted(kind):
+        waits, sample = _waits(kind, cell[0]), shown.get(cell)
+        if waits is not None:
+            found[cell] = waits
+        elif sample is not None and (sample.pairs >= ENOUGH or (kind == "raw" and cell in from_chain)):
+            found[cell] = _decide(kind, sample, "c" if cell in from_chain else "m", published.get(cell))
+        elif cell in published:
+            found[cell] = published[cell]
+    return found
 
 
-def _complete(kind: str, known: Mapping[str, Cells]) -> Cells:
-    """The matrix with careful values where nothing is known: the largest of the first access, to a reader if it is a writer (what is
-    overwritten counts as read); the largest of the second access where nothing is known of the first either."""
+def _decide(kind: str, sample: Sample, letter: str, published: Cell | None) -> Cell:
+    """The cell for enough samples, unless they are chance."""
+    if published is not None and published.cycles < sample.cycles:
+        if sample.cycles > 2 * published.cycles + 4 or (kind != "raw" and sample.tight < OFTEN * sample.pairs):
+            return published
+        letter = "l"
+    return _cell(sample, letter)
+
+
+def _cell(sample: Sample, letter: str) -> Cell:
+    return Cell(sample.cycles, letter, f"{sample.pairs} pairs, {sample.tight} of them closest, {sample.place}")
+
+
+def _complete(kind: str, known: Mapping[str, Cells], shown: Shown) -> Cells:
+    """The matrix with careful values where nothing decides: the largest of the first access, to a reader if it is a writer (what is
+    overwritten counts as read); the largest of the second access where nothing is known of the first either; less if it was seen."""
     first, second = _largest(known["war" if kind == "war" else "raw"])[0], _largest(known[kind])[1]
-    return {(i, j): known[kind].get((i, j)) or Cell(first.get(i) or second.get(j, 1), "a") for i, j in _wanted(kind)}
+    cells: Cells = {}
+    for i, j in _wanted(kind):
+        careful = Cell(first.get(i) or second.get(j, 1), "a")
+        seen = shown.get((i, j))
+        cells[i, j] = known[kind].get((i, j)) or (_cell(seen, "l") if seen and seen.cycles <= careful.cycles else careful)
+    return cells
 
 
 def _largest(cells: Cells) -> tuple[dict[int, int], dict[int, int]]:
@@ -79,30 +124,6 @@ def _waits(kind: str, i: int) -> Cell | None:
     if axis.names[i].startswith("B.") or (axis is ROWS and axis.names[i].endswith(".late")):
         return Cell(0, "h")
     return Cell(1, "h") if axis is COLUMNS and axis.names[i] == "R.memory" else None
-
-
-def _known(kind: str, code: Sample | None, chain: Sample | None, published: Cell | None) -> Cell | None:
-    """What samples and published values say; None if they say nothing."""
-    shown = _together(code, chain)
-    if shown is None:
-        return published
-    remark = f"{shown.count} pairs, {shown.tight} of them closest, {shown.place}"
-    if shown.count < ENOUGH and not (kind == "raw" and chain is not None):
-        return published or Cell(shown.cycles, "l", remark)
-    if published is not None and published.cycles < shown.cycles:
-        chance = shown.cycles > 2 * published.cycles + 4 or (kind != "raw" and shown.tight < OFTEN * shown.count)
-        return published if chance else Cell(shown.cycles, "l", remark)
-    mined = code is not None and code.count >= ENOUGH and code.cycles == shown.cycles
-    return Cell(shown.cycles, "m" if mined else "c", remark)
-
-
-def _together(code: Sample | None, chain: Sample | None) -> Sample | None:
-    """The samples of real code and of chain kernels as one."""
-    if code is None or chain is None:
-        return code or chain
-    closest = min(code, chain)
-    tight = sum(s.tight for s in (code, chain) if s.cycles == closest.cycles)
-    return Sample(closest.cycles, code.count + chain.count, tight, closest.place)
 
 
 def _published(kind: str, base: str) -> Cells:

@@ -25,13 +25,17 @@ from sassir.machine.latency import KINDS
 LEAVES = frozenset({"branch", "call", "exit", "indirect", "return", "trap"})
 
 
+RARE = 1000
+"""A minimum that less than one in so many pairs has is suspicious."""
+
+
 class Sample(NamedTuple):
     """All pairs of one cell."""
 
     cycles: int
     """The smallest distance."""
-    count: int
-    """Pairs seen."""
+    pairs: int
+    """How many."""
     tight: int
     """Pairs at the smallest distance."""
     place: str
@@ -100,6 +104,12 @@ class Samples:
             least = min(distances)
             found[first, second] = Sample(least, distances.total(), distances[least], self.places[kind, first, second, least])
         return found
+
+    def doubtful(self) -> list[str]:
+        """RAW minima that hardly any pair has: an instruction may be in the wrong class, or a class needs to be divided."""
+        writers, readers = KINDS["raw"]
+        rare = [(cell, found) for cell, found in self.cells("raw").items() if found.tight * RARE < found.pairs]
+        return [f"{writers.names[i]} {readers.names[j]}: {s.cycles} cycles in {s.tight} of {s.pairs}, {s.place}" for (i, j), s in rare]
 
     def note(self, kind: str, first: int, second: int, cycles: int, place: tuple[str, int]) -> None:
         """Add one pair."""

@@ -65,6 +65,10 @@ class Accesses(NamedTuple):
     fence: bool
     """A fence, which is over when the scoreboard that it signals says so."""
     minimum_stall: int
+    settle: int
+    """Cycles until a sensitive instruction may follow."""
+    sensitive: bool
+    """It has variable latency or decides how control goes on."""
     reach: int
     """After so many cycles, no writer can come too close to its reads."""
     problem: str | None
@@ -137,6 +141,8 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.barrier,
         instruction.mnemonic in _FENCES,
         timing.minimum_stall,
+        timing.settle,
+        timing.sensitive,
         kind.reach if reads else 0,
         problem,
     )

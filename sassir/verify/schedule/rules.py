@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SIGNAL_TO_WAIT = 2
-"""Cycles between an instruction that signals a scoreboard and the first that can wait for it."""
 DRAIN_CYCLES = 37
 """Cycles that stall count 0 takes at least, which lets the pipeline drain: 45 on Ampere (Huerta et al., MICRO 2025), 37 on sm_120
 (basalt-sass 1.0)."""
@@ -34,8 +32,13 @@ OVERWRITTEN = Rule("result-overwritten", "writes {subject} without waiting until
 OPERAND = Rule("operand-overwritten", "writes {subject} without waiting until {first} has read it", _LATE)
 FENCE = Rule("fence-not-awaited", "accesses {subject} without waiting until {first} is over", "no exception in code of ptxas, sm_90 to sm_120")
 UNKNOWN_CODE = Rule("pending-at-call", "goes to code that is not known without waiting until {first} is done with {subject}", _LATE)
-WAIT = Rule("wait-too-early", "waits for scoreboard {subject}, which {first} signals", f"{_HUERTA}; no exception in 227 thousand waits of ptxas")
+WAIT = Rule("wait-too-early", "waits for scoreboard {subject}, which {first} signals",
+            f"{_HUERTA}; no exception in 227 thousand waits of ptxas")
+BARRIER = Rule("barrier-too-near", "comes too soon after {first}",
+               "wrong results on an H200 at 5 cycles (2026-11-29, sassir bench-suite); no exception in 30 thousand barriers of ptxas")
 STALL = Rule("stall-too-short", "has a stall count that is too small for it", "smallest count in code of ptxas")
+SETTLE = Rule("too-soon-after-barrier", "comes too soon after {first}",
+              "no exception behind 30 thousand barriers of ptxas; one cycle less gives wrong results on an H200")
 REUSE = Rule("stale-reuse", "writes {subject}, which {first} keeps in the operand cache for a later read",
              f"{_HUERTA}; no exception in 30 thousand marks of ptxas")
 ILLEGAL = Rule("illegal-control", "has a control code that does not exist", "nvdisasm 13.5 rejects it")

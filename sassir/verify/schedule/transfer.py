@@ -8,17 +8,18 @@ from functools import cache
 from sassir.asm.control import Control
 from sassir.dialect.registers import UP, P
 from sassir.machine import Latency, Machine
+from sassir.machine.scoreboards import SIGNAL_DISTANCE
 from sassir.translate.shape import bits, members
 from sassir.verify.schedule.accesses import MEMORY, WARPGROUP, Accesses
 from sassir.verify.schedule.flight import Condition, Flight, Late, Write, excludes
 from sassir.verify.schedule.rules import (
+    BARRIER,
     DRAIN_CYCLES,
     FENCE,
     NOT_AWAITED,
     OPERAND,
     OVERWRITTEN,
     RAW,
-    SIGNAL_TO_WAIT,
     STALL,
     UNKNOWN_CODE,
     WAIT,
@@ -38,7 +39,7 @@ class Transfer:
         self.facts, self.controls = facts, controls
         self.raw, self.war, self.waw, self.waw_guarded = machine.raw, machine.war, machine.waw, machine.waw_guarded
         self.write_reach = _write_reach(machine)
-        self.horizon = max(*self.write_reach, *[facts.reach for facts in self.facts], 1)
+        self.horizon = max(*self.write_reach, *[max(facts.reach, facts.settle) for facts in self.facts], 1)
         self.most = 1 + max([most for a in facts for _, most in a.drain if most < 64], default=0)
         """Counts of signals that some DEPBAR of the function tells apart."""
 
@@ -52,6 +53,8 @@ class Transfer:
         if (facts.read_set | facts.write_set) & flight.unwritten or facts.write_set & flight.unread:
             self._check_late(flight, line, condition, faults)
         self._check_fixed(flight, line, condition, faults)
+        if flight.settling and facts.sensitive:
+            self._check_settled(flight, line, faults)
         stall = control.stall or DRAIN_CYCLES
         if stall < facts.minimum_stall:
             faults.append(Fault(STALL, None, line, 0, stall, facts.minimum_stall))
@@ -69,9 +72,9 @@ class Transfer:
         """Late accesses end whose scoreboards the line waits for."""
         waits = self.controls[line].wait
         for scoreboard in waits:
-            since = flight.clock - flight.signalled.get(scoreboard, flight.clock - SIGNAL_TO_WAIT)
-            if since < SIGNAL_TO_WAIT:
-                faults.append(Fault(WAIT, None, line, scoreboard, since, SIGNAL_TO_WAIT))
+            since = flight.clock - flight.signalled.get(scoreboard, flight.clock - SIGNAL_DISTANCE)
+            if since < SIGNAL_DISTANCE:
+                faults.append(Fault(WAIT, None, line, scoreboard, since, SIGNAL_DISTANCE))
         flight.end(waits, self.facts[line].drain)
 
     def _check_late(self, flight: Flight, line: int, condition: Condition | None, faults: list[Fault]) -> None:
@@ -111,6 +114,11 @@ class Transfer:
                     if register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
                         faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence, cell.certain))
 
+    def _check_settled(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        for barrier, time in flight.settling.items():
+            if flight.clock - time < (needed := self.facts[barrier].settle):
+                faults.append(Fault(BARRIER, barrier, line, 0, flight.clock - time, needed))
+
     def _start_fixed(self, flight: Flight, line: int, condition: Condition | None, stall: int) -> None:
         """The clock goes on; accesses that the next line could not come too close to are not kept."""
         facts, now, known = self.facts[line], flight.clock, flight.writes
@@ -128,6 +136,10 @@ class Transfer:
             flight.reads = {reader: t for reader, t in flight.reads.items() if flight.clock - t < self.facts[reader].reach}
         if facts.reach > stall:
             flight.reads[line] = now
+        if flight.settling:
+            flight.settling = {barrier: t for barrier, t in flight.settling.items() if flight.clock - t < self.facts[barrier].settle}
+        if facts.settle > stall:
+            flight.settling[line] = now
 
     def _signal(self, flight: Flight, line: int) -> None:
         """What went into the same queue before ends no later than what signals now."""

@@ -1,0 +1,341 @@
+"""Does the emulator see a wrong kernel? One instruction of a bench kernel changed, hundreds of times, in the emulator and on the GPU.
+
+    python bench/semantic_mutants.py emulate -o MUTANTS.json          # make them, compare each with its original in the emulator
+    python bench/semantic_mutants.py launch MUTANTS.json [-o DIR]     # launch those that the emulator ran to their end, on this GPU
+
+A mutant has another immediate, a complemented predicate, two swapped operands, a barrier less or a load less. `emulate` is the
+differential of `sassir verify` (bench/launch, all its inputs); with `--symbolic` also its proof, which must not succeed where
+results differ. `launch` writes semantic-mutants-GPU-DATE.json: of the mutants that change what the GPU computes, how many the
+emulator caught, and whether original and rebuilt original ever differ in the emulator. It exits with 1 below 98 %, or after a false alarm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from sassir.asm.instruction import Instruction
+from sassir.asm.operand import Operand
+from sassir.asm.program import Line
+from sassir.encoders import table
+from sassir.errors import EncodingError, LaunchError, SassirError
+from sassir.gpu import Worker
+from sassir.gpu.report import find_commit
+from sassir.gpu.suite import Entry, find_suite
+from sassir.isa.description import kind_of
+from sassir.launch import Launch, Outputs, compare
+from sassir.translate.cubin import read_program, write_cubin
+from sassir.verify.cases import cases
+from sassir.verify.differential import Original, differential
+from sassir.verify.ladder import Pair
+
+BENCH = Path(__file__).parent
+ARCH = "sm_90"
+SEED = 1
+SECONDS = 20
+"""For one mutant in the emulator."""
+CAUGHT = 0.98
+
+Mutation = Callable[[Instruction], Iterator[Instruction]]
+"""What one instruction may be changed into."""
+
+
+@dataclass
+class Mutant:
+    """A kernel file with one other instruction, and what became of it."""
+
+    kernel: str
+    kind: str
+    function: int
+    line: int
+    before: str
+    after: str
+    word: str
+    """The new instruction, encoded."""
+    emulator: str = ""
+    """`holds`, `fails`, `undecided`."""
+    detail: str = ""
+    symbolic: str | None = None
+    gpu: str | None = None
+    """`equal`, `different`, `failed`; None where it was not launched."""
+    gpu_detail: str = ""
+
+
+def immediates(instruction: Instruction) -> Iterator[Instruction]:
+    """An integer one larger, a float twice as large."""
+    for i, operand in enumerate(instruction.operands):
+        if operand.integer is not None:
+            yield _with_operand(instruction, i, Operand.of(f"{operand.integer + 1:#x}"))
+        elif operand.float is not None and operand.float == operand.float:
+            yield _with_operand(instruction, i, Operand.of(f"{2 * operand.float or 1.0!r}"))
+
+
+def predicates(instruction: Instruction) -> Iterator[Instruction]:
+    """The guard, or a predicate that is read, complemented."""
+    if instruction.guard is not None:
+        yield instruction._replace(guard=_complement(instruction.guard))
+    for i, operand in enumerate(instruction.operands):
+        if kind_of(operand) == "predicate" and not operand.registers[0].endswith("T"):
+            yield _with_operand(instruction, i, _complement(operand))
+
+
+def swaps(instruction: Instruction) -> Iterator[Instruction]:
+    """Two registers that are read change places."""
+    read = [i for i, operand in enumerate(instruction.operands) if i and kind_of(operand) == "vector"]
+    for i, j in combinations(read, 2):
+        a, b = instruction.operands[i], instruction.operands[j]
+        if a.registers != b.registers:
+            swapped = _with_operand(instruction, i, a.with_registers(*b.registers))
+            yield _with_operand(swapped, j, b.with_registers(*a.registers))
+
+
+def barriers(instruction: Instruction) -> Iterator[Instruction]:
+    """No barrier."""
+    if instruction.mnemonic == "BAR":
+        yield _nothing(instruction)
+
+
+def loads(instruction: Instruction) -> Iterator[Instruction]:
+    """No load: its registers keep what they held."""
+    if instruction.mnemonic in ("LDG", "LDS", "LDL", "LDC", "ULDC"):
+        yield _nothing(instruction)
+
+
+MUTATIONS: dict[str, Mutation] = {
+    "immediate": immediates,
+    "predicate": predicates,
+    "swapped operands": swaps,
+    "dropped barrier": barriers,
+    "removed load": loads,
+}
+
+
+def _with_operand(instruction: Instruction, index: int, operand: Operand) -> Instruction:
+    operands = [*instruction.operands]
+    operands[index] = operand
+    return instruction._replace(operands=tuple(operands))
+
+
+def _complement(operand: Operand) -> Operand:
+    return Operand.of(operand.template[1:] if operand.negated else f"!{operand.template}", operand.registers)
+
+
+def _nothing(instruction: Instruction) -> Instruction:
+    """A NOP that waits like the instruction, and signals nothing."""
+    return Instruction("NOP", control=instruction.control._replace(write=None, read=None))
+
+
+def possible(entry: Entry) -> Iterator[Mutant]:
+    """Every mutant of a kernel file that has a word of its own. Labels, padding and branch targets are left alone."""
+    coder = table(ARCH)
+    for number, function in enumerate(read_program(entry.cubin.read_bytes()).functions):
+        for place, (instruction, _) in enumerate(function.lines):
+            for kind, mutate in MUTATIONS.items():
+                for changed in mutate(instruction._replace(word=None)) if instruction.mnemonic != "NOP" else ():
+                    try:
+                        word = coder.encode(changed)
+                    except EncodingError:
+                        continue
+                    if coder.decode(word).text != instruction.text:
+                        yield Mutant(entry.kernel, kind, number, place, instruction.text, coder.decode(word).text, f"{word:#034x}")
+
+
+def choose(entries: Sequence[Entry], count: int) -> list[Mutant]:
+    """So many mutants, each kind and each kernel with about the same share, as far as there are enough."""
+    chance = random.Random(SEED)
+    pools: dict[tuple[str, str], list[Mutant]] = {}
+    for entry in entries:
+        for mutant in possible(entry):
+            pools.setdefault((mutant.kind, mutant.kernel), []).append(mutant)
+    for pool in pools.values():
+        chance.shuffle(pool)
+    chosen: list[Mutant] = []
+    turns = {kind: [pool for (k, _), pool in pools.items() if k == kind] for kind in MUTATIONS}
+    while len(chosen) < count and any(turns.values()):
+        for kind in turns:
+            turns[kind] = [pool for pool in turns[kind] if pool]
+            if turns[kind] and len(chosen) < count:
+                pool = turns[kind].pop(0)
+                chosen.append(pool.pop())
+                turns[kind].append(pool)
+    return sorted(chosen, key=lambda m: (m.kernel, m.function, m.line))
+
+
+def build(mutant: Mutant, original: bytes) -> bytes:
+    """The mutant's cubin, made by sassir's writer."""
+    program = read_program(original)
+    function = program.functions[mutant.function]
+    lines = [*function.lines]
+    changed = table(program.arch).decode(int(mutant.word, 16))
+    lines[mutant.line] = Line(changed._replace(word=None), lines[mutant.line].origin)
+    functions = [*program.functions]
+    functions[mutant.function] = function._replace(lines=tuple(lines))
+    return write_cubin(program._replace(functions=tuple(functions)))
+
+
+def small(entry: Entry) -> list[Launch]:
+    """The launches that are there for their results."""
+    return [launch for name, launch in entry.file.launches.items() if name not in entry.file.timed]
+
+
+@cache
+def original(kernel: str) -> tuple[Entry, Original]:
+    """A kernel of the suite; what it computes is emulated once a process."""
+    (entry,) = find_suite(BENCH, ARCH, [kernel])
+    return entry, Original(entry.cubin.read_bytes())
+
+
+def emulate(mutant: Mutant, symbolic: bool) -> Mutant:
+    """The mutant with its verdicts."""
+    entry, known = original(mutant.kernel)
+    candidate = build(mutant, known.cubin)
+    layer = differential(known, candidate, small(entry), noalias=entry.file.facts.noalias, seconds=SECONDS)
+    mutant.emulator, mutant.detail = layer.verdict, layer.detail
+    if symbolic:
+        from sassir.verify.symbolic import SymbolicRung
+
+        pair = Pair(known, candidate, tuple(small(entry)), entry.file.facts, None, None)
+        mutant.symbolic = SymbolicRung(SECONDS)(pair).verdict
+    return mutant
+
+
+def false_alarm(kernel: str) -> str | None:
+    """What the emulator finds between a kernel and its rebuild from fields, which is nothing."""
+    entry, known = original(kernel)
+    rebuilt = write_cubin(read_program(known.cubin), from_fields=True)
+    layer = differential(known, rebuilt, small(entry), noalias=entry.file.facts.noalias, seconds=SECONDS)
+    return None if layer.verdict == "holds" else f"{kernel}: {layer.detail}"
+
+
+class Device:
+    """Mutants on the GPU."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self._known: dict[Launch, Outputs | str] = {}
+
+    def compare(self, mutant: Mutant) -> tuple[str, str]:
+        """Outcome and detail, over the inputs of the differential."""
+        entry, known = original(mutant.kernel)
+        candidate = build(mutant, known.cubin)
+        for launch in small(entry):
+            for case in cases(launch, entry.file.facts.noalias):
+                expected = self._expected(known.cubin, case.launch)
+                if isinstance(expected, str):
+                    continue
+                try:
+                    outputs = self.worker.run(candidate, case.launch)
+                except LaunchError as error:
+                    return "failed", str(error)
+                if difference := compare(case.launch, expected, outputs):
+                    return "different", f"{case}: {difference}"
+        return "equal", ""
+
+    def _expected(self, cubin: bytes, launch: Launch) -> Outputs | str:
+        """What the original computes; a text where it fails or differs from itself."""
+        if launch not in self._known:
+            try:
+                first, second = self.worker.run(cubin, launch), self.worker.run(cubin, launch)
+                self._known[launch] = "differs from itself" if compare(launch, first, second) else first
+            except LaunchError as error:
+                self._known[launch] = str(error)
+        return self._known[launch]
+
+
+def run_emulate(options: argparse.Namespace) -> int:
+    """The command `emulate`."""
+    entries = find_suite(BENCH, ARCH, options.kernels)
+    mutants, begin = choose(entries, options.count), time.perf_counter()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        alarms = [alarm for alarm in pool.map(false_alarm, [entry.kernel for entry in entries]) if alarm]
+        found: list[Mutant] = []
+        for mutant in pool.map(emulate, mutants, [options.symbolic] * len(mutants), chunksize=4):
+            found.append(mutant)
+            print(f"{len(found):4} {mutant.kernel:18}{mutant.kind:18}{mutant.emulator:10}{mutant.symbolic or '':10} {mutant.after}", flush=True)
+    unsound = [m for m in found if m.symbolic == "holds" and m.emulator == "fails"]
+    record = {"identical": len(entries), "false_alarms": alarms, "unsound": len(unsound), "mutants": [asdict(m) for m in found]}
+    options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(f"{_count(found)}; {len(alarms)} false alarms; {time.perf_counter() - begin:.0f} s; written to {options.output}")
+    return 1 if alarms or unsound else 0
+
+
+def _count(mutants: Sequence[Mutant]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in Counter(m.emulator for m in mutants).items())
+
+
+def run_launch(options: argparse.Namespace) -> int:
+    """The command `launch`."""
+    record: dict[str, Any] = json.loads(options.mutants.read_text(encoding="utf-8"))
+    mutants = [Mutant(**fields) for fields in record["mutants"]]
+    begin = time.perf_counter()
+    with Worker(timeout=5) as worker:
+        info, device = worker.describe_device(), Device(worker)
+        for mutant in mutants:
+            if options.faults or not _faulted(mutant):
+                mutant.gpu, mutant.gpu_detail = device.compare(mutant)
+                print(f"{mutant.kernel:18}{mutant.kind:18}{mutant.emulator:10}{mutant.gpu:10} {mutant.after}", flush=True)
+    changed = [m for m in mutants if m.gpu in ("different", "failed")]
+    missed = [m for m in changed if m.emulator != "fails"]
+    share = 1 - len(missed) / max(1, len(changed))
+    holds = share >= CAUGHT and not record["false_alarms"]
+    summary = {
+        "device": info._asdict(),
+        "date": date.today().isoformat(),
+        "commit": options.commit or find_commit(),
+        "seconds": round(time.perf_counter() - begin, 1),
+        "launched": sum(m.gpu is not None for m in mutants),
+        "changed": len(changed),
+        "caught": len(changed) - len(missed),
+        "only_in_emulator": sum(m.gpu == "equal" and m.emulator == "fails" for m in mutants),
+        "holds": holds,
+    }
+    path = options.output / f"semantic-mutants-{info.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({**summary, **record, "mutants": [asdict(m) for m in mutants]}, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(changed)} of {summary['launched']} mutants change the GPU's results, {share:.1%} of them were caught; written to {path}")
+    return 0 if holds else 1
+
+
+def _faulted(mutant: Mutant) -> bool:
+    """The emulator refused to go on: the GPU may fail or hang, which costs a new process each time."""
+    return mutant.emulator == "fails" and "elements differ" not in mutant.detail
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    first = commands.add_parser("emulate")
+    first.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
+    first.add_argument("-n", "--count", type=int, default=500)
+    first.add_argument("-j", "--jobs", type=int, help="processes (default: one a processor)")
+    first.add_argument("--symbolic", action="store_true", help="try to prove each mutant equal, too")
+    first.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    first.set_defaults(run=run_emulate)
+    second = commands.add_parser("launch")
+    second.add_argument("mutants", type=Path, metavar="FILE")
+    second.add_argument("--faults", action="store_true", help="launch also those that the emulator refuses: slow")
+    second.add_argument("-o", "--output", type=Path, default=BENCH / "results", metavar="DIR")
+    second.add_argument("--commit", help="what to record as commit, where git does not know")
+    second.set_defaults(run=run_launch)
+    options = parser.parse_args()
+    return options.run(options)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SassirError as error:
+        print(f"semantic_mutants: {error}", file=sys.stderr)
+        sys.exit(1)
