@@ -60,12 +60,14 @@ def forms(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/semantics_check.py found, and for forms that are only close, how close."""
     records = found["records"]
     yield f"{len(records)} forms: {_count(record['verdict'] for record in records)}.\n"
-    yield "| close | lanes equal | units of the last place | … where further apart than 2^-30 | than 2^-22 | than 2^-20 |\n|---|---|---|---|---|---|"
+    yield "| close | lanes equal | places apart | most, of lanes that differ by more than 2^-30 | 2^-22 | 2^-20 |"
+    yield "|---|---|---|---|---|---|"
     for record in records:
         if record["verdict"] == "close":
             places = [int(key) for key, lanes in record["ulp"].items() if key != "nan" and lanes]
             far = " | ".join(str(record["beyond"][exponent]) for exponent in ("-30", "-22", "-20"))
-            yield f"| {record['form'].replace('|', '\\|')} | {record['agree']} of {record['lanes']} | {_places(places)} | {far} |"
+            form = record["form"].replace("|", "\\|")
+            yield f"| {form} | {record['agree']} of {record['lanes']} | {_places(places)} | {far} |"
 
 
 def _places(places: list[int]) -> str:

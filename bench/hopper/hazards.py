@@ -19,31 +19,32 @@ from sassir.gpu.worker import Worker
 # The register that both touch is R32 … R35, P0, UR8 or UP0. R40 … R43 is what is compared. `@` is the instruction's own scoreboard.
 # fmt: off
 WRITERS = """
-# row       | limit | before                              | instruction
-R.alu       | 12    | MOV R32, R28                        | LOP3.LUT R32, R4, R5, R6, 0x96, !PT
-R.alu.b     | 12    | MOV R32, R28                        | SEL R32, R4, R5, PT
-R.disp64    | 16    | MOV R32, R28                        | CS2R R32, SRZ
-R.fma       | 12    | MOV R32, R28                        | FFMA R32, R4, R5, R6
-R.wide.lo   | 12    | MOV R32, R28                        | IMAD.WIDE.U32 R32, R4, R5, R6
-R.wide.hi   | 12    | MOV R33, R28                        | IMAD.WIDE.U32 R32, R4, R5, R6
-R.fp16      | 12    | MOV R32, R28                        | HFMA2 R32, R4, R5, R6
-R.fp16.alu  | 12    | MOV R32, R28                        | HMNMX2 R32, R4, R5, PT
-R.fp16.f32  | 12    | MOV R32, R28                        | HADD2.F32 R32, -RZ, R4.H0_H0
-R.hfma2.mma | 16    | MOV R32, R28                        | HFMA2.MMA R32, R4, R5, R6
-R.fp64      | 20    | MOV R32, R28                        | DFMA R32, R4, R6, R8
-R.hmma.1    | 36    | MOV R32, R28                        | HMMA.1688.F32 R32, R4, R6, R8
-R.hmma.2    | 44    | MOV R32, R28                        | HMMA.16816.F32 R32, R4, R8, R12
-R.imma.1    | 36    | MOV R32, R28                        | IMMA.16816.S8.S8 R32, R4.ROW, R6.COL, R8
-R.imma.2    | 44    | MOV R32, R28                        | IMMA.16832.S8.S8 R32, R4.ROW, R8.COL, R12
-P.alu       | 20    | LOP3.LUT P0, RZ, R4, RZ, RZ, 0xc0, !PT | LOP3.LUT P0, RZ, R4, R4, RZ, 0xc0, !PT
-P.alu.b     | 20    | ISETP.GE.AND P0, PT, R4, R5, PT     | ISETP.LT.AND P0, PT, R4, R5, PT
-P.fma       | 20    | ISETP.NE.AND P0, PT, R4, R4, PT     | IMAD.WIDE.U32 R44, P0, R46, R46, R46
-P.fp16      | 20    | ISETP.NE.AND P0, PT, R4, R4, PT     | HSETP2.GT.AND P0, P1, R4, RZ, PT
-P.fp64      | 24    | DSETP.GEU.AND P0, PT, R4, R6, PT    | DSETP.LT.AND P0, PT, R4, R6, PT
-UR.udp      | 16    | UMOV UR8, 0xc8                      | UIADD3 UR8, UR12, UR13, URZ
-UR.umov     | 12    | UMOV UR8, 0xc8                      | UMOV UR8, 0xc0
-UR.uldc     | 16    | UMOV UR8, 0xc8                      | ULDC UR8, c[0x0][0x22c]
-UR.r2ur     | 20    | UMOV UR8, 0xc8                      | R2UR UR8, R47
+# row       | limit | before                                  | instruction
+R.alu       | 12    | MOV R32, R28                            | LOP3.LUT R32, R4, R5, R6, 0x96, !PT
+R.alu.b     | 12    | MOV R32, R28                            | SEL R32, R4, R5, PT
+R.disp64    | 16    | MOV R32, R28                            | CS2R R32, SRZ
+R.fma       | 12    | MOV R32, R28                            | FFMA R32, R4, R5, R6
+R.fma       | 12    | MOV R32, R28                            | IMAD R32, R4, R5, R6
+R.wide.lo   | 12    | MOV R32, R28                            | IMAD.WIDE.U32 R32, R4, R5, R6
+R.wide.hi   | 12    | MOV R33, R28                            | IMAD.WIDE.U32 R32, R4, R5, R6
+R.fp16      | 12    | MOV R32, R28                            | HFMA2 R32, R4, R5, R6
+R.fp16.alu  | 12    | MOV R32, R28                            | HMNMX2 R32, R4, R5, PT
+R.fp16.f32  | 12    | MOV R32, R28                            | HADD2.F32 R32, -RZ, R4.H0_H0
+R.hfma2.mma | 16    | MOV R32, R28                            | HFMA2.MMA R32, R4, R5, R6
+R.fp64      | 20    | MOV R32, R28                            | DFMA R32, R4, R6, R8
+R.hmma.1    | 36    | MOV R32, R28                            | HMMA.1688.F32 R32, R4, R6, R8
+R.hmma.2    | 44    | MOV R32, R28                            | HMMA.16816.F32 R32, R4, R8, R12
+R.imma.1    | 36    | MOV R32, R28                            | IMMA.16816.S8.S8 R32, R4.ROW, R6.COL, R8
+R.imma.2    | 44    | MOV R32, R28                            | IMMA.16832.S8.S8 R32, R4.ROW, R8.COL, R12
+P.alu       | 20    | LOP3.LUT P0, RZ, R4, RZ, RZ, 0xc0, !PT  | LOP3.LUT P0, RZ, R4, R4, RZ, 0xc0, !PT
+P.alu.b     | 20    | ISETP.GE.AND P0, PT, R4, R5, PT         | ISETP.LT.AND P0, PT, R4, R5, PT
+P.fma       | 20    | ISETP.NE.AND P0, PT, R4, R4, PT         | IMAD.WIDE.U32 R44, P0, R46, R46, R46
+P.fp16      | 20    | ISETP.NE.AND P0, PT, R4, R4, PT         | HSETP2.GT.AND P0, P1, R4, RZ, PT
+P.fp64      | 24    | DSETP.GEU.AND P0, PT, R4, R6, PT        | DSETP.LT.AND P0, PT, R4, R6, PT
+UR.udp      | 16    | UMOV UR8, 0xc8                          | UIADD3 UR8, UR12, UR13, URZ
+UR.umov     | 12    | UMOV UR8, 0xc8                          | UMOV UR8, 0xc0
+UR.uldc     | 16    | UMOV UR8, 0xc8                          | ULDC UR8, c[0x0][0x22c]
+UR.r2ur     | 20    | UMOV UR8, 0xc8                          | R2UR UR8, R47
 UP.udp      | 20    | UISETP.GE.AND UP0, UPT, UR12, UR13, UPT | UISETP.LT.AND UP0, UPT, UR12, UR13, UPT
 """
 
@@ -52,6 +53,7 @@ READERS = """
 R.alu       | LOP3.LUT R40, R32, R20, R21, 0x96, !PT
 R.alu.b     | SEL R40, R32, RZ, PT
 R.fma       | IMAD R40, R32, R20, R21
+R.fma       | FFMA R40, R32, R20, R21
 R.wide      | IMAD.WIDE.U32 R40, R32, R20, R22
 R.wide.hi   | IMAD.WIDE.U32 R40, R20, R21, R32
 R.fp16      | HADD2 R40, R32, R20

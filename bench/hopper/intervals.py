@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from hopper.kernel import MOST_THREADS, THREADS, pause, repeat, run, sass, store
+from numpy.typing import NDArray
 
 from sassir.asm.instruction import Instruction
 from sassir.gpu.worker import Worker
@@ -139,14 +140,15 @@ def measure(worker: Worker, group: str) -> list[Interval]:
     for slot, (what, text) in enumerate([("nothing", ""), *rows]):
         body += [*_setup(what), *repeat(ROUNDS, [*_timed(make(text) if text else []), *pause(30)]), *store(slot)]
     memory = COLD_BYTES if group == "memory" else 4096
-    one = run(worker, body, len(rows) + 1, THREADS, memory)
-    four = run(worker, body, len(rows) + 1, MOST_THREADS, memory) if group in ("issue", "operands") else None
-    cycles = [None if r is None else [float(np.median(slot[:, 0])) for slot in r] for r in (one, four)]
-    return [Interval(group, what, text, _each(cycles[0], i), _each(cycles[1], i, 4)) for i, (what, text) in enumerate(rows, 1) if cycles[0]]
+    one = _cycles(run(worker, body, len(rows) + 1, THREADS, memory))
+    four = _cycles(run(worker, body, len(rows) + 1, MOST_THREADS, memory)) if group in ("issue", "operands") else None
+    return [Interval(group, what, text, one[i], round(four[i] / 4, 2) if four else None) for i, (what, text) in enumerate(rows)]
 
 
-def _each(cycles: list[float] | None, i: int, warps: int = 1) -> float | None:
-    return None if cycles is None else round((cycles[i] - cycles[0]) / COPIES / warps, 2)
+def _cycles(results: NDArray[Any]) -> list[float]:
+    """Cycles of one copy, by row: the median over the threads, less those of no copy at all."""
+    nothing, *found = [float(np.median(slot[:, 0])) for slot in results]
+    return [round((cycles - nothing) / COPIES, 2) for cycles in found]
 
 
 def _setup(what: str) -> list[Instruction]:

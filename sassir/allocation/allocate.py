@@ -106,9 +106,11 @@ def _spill(kernel: KernelOp, arch: str, liveness: Liveness, file: str, limit: in
 
 def _check_uniform(kernel: KernelOp, before: set[Operation]) -> None:
     """A uniform register is one for the whole warp: where only some of its threads run, nothing new may be written to one."""
-    blocks = list(kernel.body.blocks)
-    new = [(b, op) for b, block in enumerate(blocks) for op in block.ops if op not in before and any(isinstance(r.type, UR | UP) for r in op.results)]
-    split = Divergence(kernel.body).split if new else frozenset[int]()
-    for b, op in new:
+    added: list[tuple[int, Operation]] = []
+    for b, block in enumerate(kernel.body.blocks):
+        new = [op for op in block.ops if op not in before]
+        added += [(b, op) for op in new if any(isinstance(r.type, UR | UP) for r in op.results)]
+    split = Divergence(kernel.body).split if added else frozenset[int]()
+    for b, op in added:
         if b in split:
             raise AllocationError(f"`{written(op)}` would have to be added where only some threads of the warp may run")

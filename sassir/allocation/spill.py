@@ -129,8 +129,9 @@ class Spiller:
             for argument, value, _ in edge.transfers:
                 one = self._slot(argument)
                 if self._needs_slot(value) and (other := self._slot(value)) is not one and not one.ranges.meets(other.ranges):
-                    one.join(other)
-                    self._slots.update(dict.fromkeys(other.values, one))
+                    few, many = (one, other) if len(one.values) < len(other.values) else (other, one)
+                    many.join(few)
+                    self._slots.update(dict.fromkeys(few.values, many))
 
     def _values_to_store(self) -> list[SSAValue]:
         """The values that have to be in their slots from their definitions on."""

@@ -33,11 +33,17 @@ def _sum(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...
 
 
 def carry(modifiers: Sequence[str], sources: Sequence[Range]) -> Range:
-    """The carry of a sum of words and of the carries from before; terms must not be negative."""
+    """A carry of a sum of words and of the carries from before; terms must not be negative.
+
+    A sum of three has two carries, and which of them is set when only one is due is not told: only that of two terms is.
+    """
     if (modifiers and list(modifiers) != ["X"]) or any(s.low < 0 for s in sources):
         return FLAG
     low, high = sum(s.low for s in sources), sum(s.high for s in sources)
-    return Range(0, 0) if high <= ranges.LARGEST else Range(1, 1) if low > ranges.LARGEST and high <= 2 * ranges.LARGEST else FLAG
+    if high <= ranges.LARGEST:
+        return Range(0, 0)
+    two = sum(s.high > 0 for s in sources) <= 2
+    return Range(1, 1) if two and low > ranges.LARGEST else FLAG
 
 
 def _lea(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:

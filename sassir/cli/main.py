@@ -20,6 +20,7 @@ COMMANDS = {
     "mine-encodings": "sassir.cli.mine",
     "mine-latencies": "sassir.cli.mine_latencies",
     "optimize": "sassir.cli.optimize",
+    "reduce": "sassir.cli.reduce",
     "roundtrip": "sassir.cli.roundtrip",
     "run": "sassir.cli.run",
     "verify": "sassir.cli.verify",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sassir.cli.extract import read_file
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
-from sassir.launch import Launch, LaunchFile, read_launch_file
+from sassir.launch import Launch, LaunchFile, read_launch, read_launch_file
 
 if TYPE_CHECKING:
     from sassir.verify.ladder import Rung
@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", help="which cubin of a file with several, for example sm_90")
     add_launch_arguments(parser)
     parser.add_argument("--tolerance", action="store_true", help="accept results within the launch file's tolerance: float facts were used")
-    parser.add_argument("--symbolic", type=float, nargs="?", const=30, metavar="S", help="prove equality with z3, within S seconds (default: 30)")
+    seconds = "prove equality with z3, within S seconds (default: 30)"
+    parser.add_argument("--symbolic", type=float, nargs="?", const=30, metavar="S", help=seconds)
     device = parser.add_mutually_exclusive_group()
     device.add_argument("--gpu", action="store_true", help="there must be a GPU (default: use one if there is)")
     device.add_argument("--no-gpu", action="store_true", help="do not use a GPU")
@@ -39,6 +40,8 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     """Which launches to try; shared with reduce."""
     parser.add_argument("--launch", type=Path, required=True, metavar="TOML", help="launch file (docs/launch-files.md)")
     parser.add_argument("--case", action="append", metavar="NAME", help="only this launch of the file; repeatable")
+    help = "another value for a size of the launches; repeatable"
+    parser.add_argument("--size", action="append", type=_size, default=[], metavar="NAME=N", help=help)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
 
     original, candidate = (select_cubin(read_file(path), str(path), args.arch).data for path in (args.original, args.candidate))
     file = read_launch_file(args.launch)
-    launches = choose_launches(file, args.case)
+    launches = choose_launches(file, args.case, dict(args.size))
     with ExitStack() as stack:
-        more = [*_symbolic(args), *_gpu(args, file, stack)]
+        more = [*_symbolic(args), *_gpu(args, file, launches, stack)]
         tolerance = file.tolerance if args.tolerance else None
         report = verify_pair(original, candidate, launches, file.facts, tolerance=tolerance, more=more)
     for line in lines(report):
@@ -61,11 +64,15 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.good else 1
 
 
-def choose_launches(file: LaunchFile, names: list[str] | None) -> list[Launch]:
-    """Those named; else the ones that are there for their results, which the emulator can run. Raises LaunchError."""
-    if names:
-        return [file.launch(name) for name in names]
-    return [launch for name, launch in file.launches.items() if name not in file.timed] or [*file.launches.values()]
+def choose_launches(file: LaunchFile, names: Sequence[str] | None, sizes: Mapping[str, int] | None = None) -> list[Launch]:
+    """Those named, else the small ones, which the emulator can run; with other sizes, if any are given. Raises LaunchError."""
+    chosen = names or [launch.name for launch in file.small]
+    return [read_launch(file.path, name, sizes) if sizes else file.launch(name) for name in chosen]
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    return name, int(value, 0)
 
 
 def lines(report: Report) -> Iterator[str]:
@@ -83,7 +90,7 @@ def _symbolic(args: argparse.Namespace) -> list[Rung]:
     return [SymbolicRung(args.symbolic)]
 
 
-def _gpu(args: argparse.Namespace, file: LaunchFile, stack: ExitStack) -> list[Rung]:
+def _gpu(args: argparse.Namespace, file: LaunchFile, launches: list[Launch], stack: ExitStack) -> list[Rung]:
     """The rung of the GPU, if there is one. Raises LaunchError where there must be one."""
     if args.no_gpu:
         return []
@@ -97,4 +104,4 @@ def _gpu(args: argparse.Namespace, file: LaunchFile, stack: ExitStack) -> list[R
         if args.gpu:
             raise
         return []
-    return [GpuRung(worker, tuple(choose_launches(file, args.case) if args.case else file.launches.values()))]
+    return [GpuRung(worker, tuple(launches if args.case or args.size else file.launches.values()))]

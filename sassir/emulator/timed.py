@@ -43,7 +43,7 @@ class _Late:
         self.facts = facts
         self.lanes = lanes
         self.operands = operands
-        """What each source held at issue, and how often it had been written."""
+        """What each source held at issue, and how many writes of it had been issued: a later write may come before the read."""
         self.results: list[_Output] | None = None
         """None until the operands are read."""
         self.landed = False
@@ -116,7 +116,7 @@ class TimedWarp:
         self._clock = 0
         self._versions: dict[int, list[_Version]] = {}
         self._counts: dict[int, int] = {}
-        """How often each register was written."""
+        """How many writes of each register were issued."""
         self._late: list[_Late] = []
         self._signals: dict[int, list[_Signal]] = {i: [] for i in range(SCOREBOARDS)}
         """What each scoreboard counts, oldest first."""
@@ -160,6 +160,8 @@ class TimedWarp:
     def _start_late(self, facts: Facts, lanes: Lanes, operands: dict[int, tuple[Array, int]]) -> None:
         late = _Late(facts, lanes, operands)
         self._late.append(late)
+        for slot, _ in facts.writes:
+            self._counts[slot] = self._counts.get(slot, 0) + 1
         if not facts.timing.reads_late:
             self._read(late)
         for scoreboard, results in ((facts.control.write, True), (facts.control.read, False)):
@@ -194,7 +196,6 @@ class TimedWarp:
             for version in self._versions.pop(slot, ()):
                 self._settle(slot, version.value, version.flags)
             self._settle(slot, value, flags)
-            self._counts[slot] = self._counts.get(slot, 0) + 1
         self._late.remove(late)
 
     def _older(self, late: _Late, queue: str | None, queue_of: Callable[[_Late], str | None]) -> list[_Late]:

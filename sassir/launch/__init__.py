@@ -2,7 +2,7 @@
 
 from sassir.launch.compare import Difference, Error, Outputs, compare, measure_error
 from sassir.launch.data import POISON
-from sassir.launch.read import read_launch_file
+from sassir.launch.read import read_launch, read_launch_file
 from sassir.launch.records import Buffer, Facts, Launch, LaunchFile, Scalar, Step, Tolerance
 
 __all__ = [
@@ -19,5 +19,6 @@ __all__ = [
     "Tolerance",
     "compare",
     "measure_error",
+    "read_launch",
     "read_launch_file",
 ]

@@ -44,10 +44,7 @@ def read_launch_file(path: str | Path) -> LaunchFile:
     """Every launch of the file, evaluated and checked. Raises LaunchError with file, launch and key."""
     path = Path(path)
     with _place(str(path)):
-        try:
-            document = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise LaunchError(f"cannot read the launch file: {error}") from error
+        document = _load(path)
         keys = {"seed", "timed", "sizes", "symbols", "fill", "work", "facts", "tolerance"}
         _check_keys(document, required={"launches", "buffers", "steps"}, optional=keys)
         launches = _table(document, "launches")
@@ -64,6 +61,26 @@ def read_launch_file(path: str | Path) -> LaunchFile:
             _read_flags(document, "tolerance", Tolerance),
             tuple(cast(list[str], timed)),
         )
+
+
+def read_launch(path: str | Path, name: str, sizes: Mapping[str, Number]) -> Launch:
+    """The launch `name` of the file with other values for some of its sizes. Raises LaunchError."""
+    path = Path(path)
+    with _place(str(path)):
+        document = _load(path)
+        launches = _table(document, "launches")
+        if name not in launches:
+            raise LaunchError(f"no launch {name!r}; there are {', '.join(launches)}")
+        if unknown := sizes.keys() - _table(launches, name).keys() - _table(document, "sizes").keys():
+            raise LaunchError(f"launch {name!r} has no size {min(unknown)!r}; it has {', '.join(_table(launches, name))}")
+        return _read_launch({**document, "launches": {name: {**launches[name], **sizes}}}, name)
+
+
+def _load(path: Path) -> Table:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise LaunchError(f"cannot read the launch file: {error}") from error
 
 
 @contextmanager

@@ -202,6 +202,11 @@ class LaunchFile:
     timed: tuple[str, ...] = ()
     """The launches that a benchmark times, the most telling one first; the others are there for their results."""
 
+    @property
+    def small(self) -> tuple[Launch, ...]:
+        """The launches that are there for their results; all where every one is timed."""
+        return tuple([launch for name, launch in self.launches.items() if name not in self.timed] or self.launches.values())
+
     def launch(self, name: str) -> Launch:
         """The launch called `name`. Raises LaunchError."""
         if name not in self.launches:

@@ -9,7 +9,9 @@ from sassir.asm.control import SCOREBOARDS, Control
 from sassir.dialect.attributes import ControlAttr
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp, operation_class
+from sassir.dialect.syntax import written
 from sassir.dialect.template import TemplateAttr
+from sassir.errors import SchedulingError
 from sassir.machine import Machine
 from sassir.schedule.code import Code, code_of
 from sassir.schedule.reuse import ReuseFinder, marked
@@ -24,6 +26,8 @@ _LONGEST_KEEPING = 11
 _YIELDING = frozenset({"alu", "dispatch", "fma", "fp16", "fp64", "uniform"})
 """Pipes whose instructions give way to other warps when they hold their own for some cycles, as ptxas does."""
 _WORTH_YIELDING = 3
+_MOST_IDLE = 8
+"""NOPs that are put behind one instruction at most; three are enough for the longest fixed latency."""
 _DRAINING = "ERRBAR"
 """What lets the pipeline drain behind it, as ptxas always makes it."""
 
@@ -35,9 +39,14 @@ def assign_control(kernel: KernelOp, machine: Machine) -> None:
     """
     code = code_of(kernel, machine)
     stalls = find_stalls(code, machine)
-    while _insert_idle(code, stalls):
+    for _ in range(_MOST_IDLE):
+        if not _insert_idle(code, stalls):
+            break
         code = code_of(kernel, machine)
         stalls = find_stalls(code, machine)
+    if max(stalls, default=0) > LONGEST:
+        op = code.ops[stalls.index(max(stalls))]
+        raise SchedulingError(f"`{written(op)}`: what follows must come {max(stalls)} cycles later, and no NOP can be put between")
     signals = choose_scoreboards(code, stalls)
     waits = find_waits(code, signals)
     _space_signals(code, signals, waits, stalls)

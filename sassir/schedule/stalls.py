@@ -42,6 +42,8 @@ class _Latencies:
     def __init__(self, machine: Machine) -> None:
         self.raw, self.war, self.waw, self.waw_guarded = map(_cycles, (machine.raw, machine.war, machine.waw, machine.waw_guarded))
         self.write_reach = [max(*a, *b, *c) for a, b, c in zip(self.raw, self.waw, self.waw_guarded, strict=True)]
+        self.read_after = [max(row) for row in self.raw]
+        """By row, the cycles after which whatever reads the register may come."""
         self.read_reach = [max(row) for row in self.war]
 
 
@@ -59,17 +61,11 @@ class _Finder:
         self.code, self.latencies = code, _latencies(machine)
         self.stalls = [e.kind.timing.minimum_stall for e in code.effects]
         for block in code.blocks:
-            for line in block:
+            for line in block[:-1]:
                 timing = code.effects[line].kind.timing
-                if line + 1 < block.stop and timing.pipe == code.effects[line + 1].kind.timing.pipe:
+                if timing.pipe == code.effects[line + 1].kind.timing.pipe:
                     self.stalls[line] = max(self.stalls[line], timing.issue)
-                self.stalls[line] = max(self.stalls[line], timing.settle - self._before_sensitive(line, block))
         self.exits = [_QUIET for _ in code.blocks]
-
-    def _before_sensitive(self, line: int, block: range) -> int:
-        """The cycles that the lines behind `line` take at least before the first one that must not come too soon after a barrier."""
-        behind = (i for i in range(line + 1, block.stop) if self.code.effects[i].kind.timing.sensitive)
-        return next(behind, block.stop) - line - 1
 
     def settle(self, b: int) -> set[int]:
         """Make the stalls in and before a block long enough; the blocks to look at again."""
@@ -134,7 +130,11 @@ class _Walk:
             self.times.append(self.clock)
             self.clock += self.stalls[line]
         if self.leaving:
-            self._finish()
+            latest, since = max(
+                [(a.time + self.latencies.read_after[a.kind], a.time) for g in self.writes.values() for a in g], default=(0, 0)
+            )
+            if latest > self.clock:
+                return self._hold(self.block.stop, latest - self.clock, since)
         return True
 
     def missing(self) -> tuple[int, int]:
@@ -201,7 +201,7 @@ class _Walk:
         if facts.kind.timing.settle > 1:
             self.settled = max(self.settled, now + facts.kind.timing.settle)
         for register, column in facts.reads:
-            if of.read_reach[column] > 1:
+            if of.read_reach[column] > 1 and not facts.operands >> register & 1:  # a scoreboard tells when late ones are read
                 access = Access(now, column, None)
                 if register in reads:
                     reads[register] = (*[a for a in reads[register] if now - a.time < of.read_reach[a.kind]], access)
@@ -214,13 +214,6 @@ class _Walk:
             else:
                 writes[register] = (*[a for a in writes[register] if now - a.time < of.write_reach[a.kind]], access)
             self.generations[register] = self.generations.get(register, 0) + 1
-
-    def _finish(self) -> None:
-        """Before code that is not known, everything must be over."""
-        latest = max([a.time + self.latencies.write_reach[a.kind] for group in self.writes.values() for a in group], default=0)
-        if latest > self.clock:
-            self.stalls[self.block[-1]] += latest - self.clock
-            self.clock = latest
 
     def exit(self) -> Recent:
         """What matters behind the block."""

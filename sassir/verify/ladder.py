@@ -66,7 +66,9 @@ def verify_pair(
     """Climb the ladder, and then the rungs in `more`. Whatever is wrong with the candidate is a verdict, not an exception.
 
     Give an `Original` to verify several candidates: it is emulated once. A container that is not sound ends the climb, as
-    nothing behind it can be trusted. A tolerance is for a candidate that uses a float fact. Raises SassirError where the original cannot be read or does not fit the launches.
+    nothing behind it can be trusted. A tolerance is for a candidate that uses a float fact.
+
+    Raises SassirError where the original cannot be read or does not fit the launches.
     """
     known = original if isinstance(original, Original) else Original(original)
     pair = Pair(known, candidate, tuple(launches), stated, assumptions, tolerance)

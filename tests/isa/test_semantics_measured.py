@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,6 @@ from sassir.asm.parse import parse_instruction
 from sassir.isa.semantics import semantics
 from sassir.isa.semantics.dot import dot
 
-F32 = np.float32
 QUIET = 0x7FF80000
 NANS = {name: (number, QUIET + number) for number, name in enumerate("abc", 1)}
 """Low and high word of a NaN for each operand."""
@@ -96,8 +97,11 @@ def test_a_double_matrix_product_is_a_chain_of_fused_multiply_adds() -> None:
 
 @pytest.mark.parametrize(
     ("top", "bottom", "slow"),
-    [(24, 100, 1), (25, 100, 0), (255, 200, 1), (100, 1, 1), (100, 2, 0), (200, 251, 0), (200, 252, 1)]
-    + [(100, 224, 0), (100, 225, 1), (226, 100, 0), (227, 100, 1)],
+    [
+        *((24, 100, 1), (25, 100, 0), (255, 200, 1)),
+        *((100, 1, 1), (100, 2, 0), (200, 251, 0), (200, 252, 1)),
+        *((100, 224, 0), (100, 225, 1), (226, 100, 0), (227, 100, 1)),
+    ],
 )
 def test_exponents_of_a_quotient_that_needs_the_slow_path(top: int, bottom: int, slow: int) -> None:
     assert compute("FCHK P0, R4, R8", top << 23 | 1 << 31, bottom << 23 | 0x123456) == (slow,)
@@ -111,21 +115,22 @@ def test_a_shuffle_from_a_lane_that_is_not_active_gives_zero() -> None:
     assert found[active].tolist() == [0 if lane % 4 == 0 else 100 + (lane ^ 1) for lane in np.flatnonzero(active[0])]
 
 
-def _dot(a: list[float], b: list[float], c: float, kind: str, wide: bool) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    return dot(F32(a)[None], F32(b)[:, None], F32([[c]]), kind, wide, "sm_90")[0]
+def _dot(a: list[float], b: list[float], c: float, kind: str, wide: bool) -> Any:
+    row, column, start = (np.array(x, np.float32) for x in ([a], [[x] for x in b], [[c]]))
+    return dot(row, column, start, kind, wide, "sm_90")[0, 0]
 
 
 @pytest.mark.parametrize("kind", ["F16", "BF16", "TF32"])
 def test_zero_factors_do_not_align_the_other_addends(kind: str) -> None:
-    assert _dot([0, 0], [2.0**15, 1], 2.0**-140, kind, True) == F32(2.0**-140)
+    assert _dot([0, 0], [2.0**15, 1], 2.0**-140, kind, True) == 2.0**-140
 
 
 def test_matrix_products_that_round_to_zero_are_positive() -> None:
-    assert np.signbit(_dot([2.0**-100], [-(2.0**-60)], 0, "BF16", True)) == [False]
-    assert np.signbit(_dot([2.0**-14], [-(2.0**-14)], 0, "F16", False)) == [False]
+    assert not np.signbit(_dot([2.0**-100], [-(2.0**-60)], 0, "BF16", True))
+    assert not np.signbit(_dot([2.0**-14], [-(2.0**-14)], 0, "F16", False))
 
 
 def test_small_addends_are_aligned_to_a_least_exponent() -> None:
     """2^-149 minus little: cut off to a single it is 0, unless that little is itself cut off."""
-    assert _dot([2.0**-75, 2.0**-75], [2.0**-74, -(2.0**-79)], 0, "BF16", True) == F32(0)
-    assert _dot([2.0**-75, 2.0**-75], [2.0**-74, -(2.0**-85)], 0, "BF16", True) == F32(2.0**-149)
+    assert _dot([2.0**-75, 2.0**-75], [2.0**-74, -(2.0**-79)], 0, "BF16", True) == 0
+    assert _dot([2.0**-75, 2.0**-75], [2.0**-74, -(2.0**-85)], 0, "BF16", True) == 2.0**-149

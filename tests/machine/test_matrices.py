@@ -36,6 +36,10 @@ def test_enough_pairs_of_real_code_decide() -> None:
     )
 
 
+def test_real_code_decides_where_a_chain_kernel_shows_the_same() -> None:
+    assert decide("raw", FMA, BY_FMA, code=(4,) * ENOUGH, chain=(4,))[:2] == (4, "m")
+
+
 def test_too_few_pairs_leave_it_to_what_is_published() -> None:
     assert decide("raw", FMA, BY_FMA, code=(3,) * (ENOUGH - 1)) == Cell(4, "n")
 

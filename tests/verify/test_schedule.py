@@ -294,4 +294,4 @@ def test_memory_must_not_be_accessed_right_after_a_barrier() -> None:
         [B------:R-:W1:-:S02] LDS R4, [R8]
     """
     assert rules(text.format(stall=5)) == []
-    assert rules(text.format(stall=4)) == [("barrier-too-near", 0x20)]
+    assert rules(text.format(stall=4)) == [("too-soon-after-barrier", 0x20)]

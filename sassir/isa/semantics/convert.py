@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sassir.isa.semantics import bits, half
-from sassir.isa.semantics.bits import F32, F64, I32, I64, U32, U64, as_double, same, select, signed
+from sassir.isa.semantics.bits import F64, I32, I64, U32, U64, as_double, same, select, signed
 from sassir.isa.semantics.definition import Binary, Form, Ternary, Unary, instruction
 from sassir.isa.semantics.double import fused
 from sassir.isa.semantics.rounding import bfloat_towards, half_towards, narrow, sum_to_odd, to_bfloat, to_half
@@ -218,4 +218,3 @@ def double_from_long(form: Form) -> Unary:
         return fused(high, F64(1), low, rounding)
 
     return evaluate
-

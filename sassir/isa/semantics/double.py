@@ -151,5 +151,3 @@ def _round_scaled(high: Any, rest: Any, exponent: Any, rounding: str) -> Any:
     direction = _DIRECTIONS[rounding]
     keep = np.zeros_like(total, np.bool_) if direction == 0 else np.sign(total) == direction
     return select(np.isinf(result) & ~keep, largest, result)
-
-

@@ -158,8 +158,10 @@ def _steps(parts: Parts, kind: str) -> list[Step]:
         raise UnreadableError(f"the modifier {prefix or '|…|'} is not known here")
     steps: list[Step] = []
     if kind == "f32":
-        steps += [lambda x: x & ~_SIGN] if absolute else []
-        steps += [lambda x: x ^ _SIGN] if prefix == "-" else []
+        if absolute:
+            steps.append(lambda x: x & ~_SIGN)
+        if prefix == "-":
+            steps.append(lambda x: x ^ _SIGN)
         steps.append(lambda x: x.view(F32))
     elif kind in ("n32", "f64"):
         steps.append(lambda x: x.view(F32 if kind == "n32" else F64))

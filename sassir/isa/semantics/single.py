@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import add, mul
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,7 +83,11 @@ def _flush_result(result: Any, exact: Callable[[], Any], rounding: str) -> Any:
 def fadd(form: Form) -> Binary:
     """d = a + b"""
     rounding = form.rounding
-    return _rounded(form, lambda a, b: sum_to_odd(as_double(a), as_double(b), rounding), add)
+
+    def exact(a: Any, b: Any) -> Any:
+        return sum_to_odd(as_double(a), as_double(b), rounding)
+
+    return _rounded(form, exact, add)
 
 
 _SCALES = {"D8": 0.125, "D4": 0.25, "D2": 0.5, "M2": 2.0, "M4": 4.0, "M8": 8.0}
@@ -97,14 +101,21 @@ def fmul(form: Form) -> Binary:
     def exact(a: Any, b: Any) -> Any:
         return as_double(a) * b * scale
 
-    return _rounded(form, exact, mul if scale == 1 else lambda a, b: as_single(exact(a, b)))
+    def scaled(a: Any, b: Any) -> Any:
+        return as_single(exact(a, b))
+
+    return _rounded(form, exact, cast(Binary, mul) if scale == 1 else scaled)
 
 
 @instruction("FFMA UFFMA", "f32", "f32 f32 f32", modifiers=f"FTZ SAT {_ROUNDING}")
 def ffma(form: Form) -> Ternary:
     """d = a * b + c"""
     rounding = form.rounding
-    return _rounded(form, lambda a, b, c: sum_to_odd(as_double(a) * b, as_double(c), rounding), fused_multiply_add)
+
+    def exact(a: Any, b: Any, c: Any) -> Any:
+        return sum_to_odd(as_double(a) * b, as_double(c), rounding)
+
+    return _rounded(form, exact, fused_multiply_add)
 
 
 def fused_multiply_add(a: Any, b: Any, c: Any) -> Any:

@@ -166,9 +166,7 @@ def _integer_reduction(name: str, is_signed: bool) -> Binary:
     function, neutral = _REDUCTIONS[name]
     if is_signed and name in _SIGNED:
         neutral = _SIGNED[name]
-        return lambda active, a: unsigned(
-            function.reduce(signed(select(active, _spread(a, active), U32(neutral))), axis=-1, keepdims=True)
-        )
+        return lambda active, a: unsigned(function.reduce(signed(select(active, _spread(a, active), U32(neutral))), axis=-1, keepdims=True))
     return lambda active, a: function.reduce(select(active, _spread(a, active), U32(neutral)), axis=-1, keepdims=True, dtype=U32)
 
 

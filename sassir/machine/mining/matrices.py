@@ -52,14 +52,14 @@ def _together(code: Shown, chains: Shown) -> tuple[Shown, set[tuple[int, int]]]:
     from_chain: set[tuple[int, int]] = set()
     for cell, chain in chains.items():
         real = code.get(cell)
-        closest = chain if real is None else min(real, chain)
-        if closest is chain or (real is not None and real.pairs < ENOUGH):
-            from_chain.add(cell)
-        if real is not None:
+        if real is None:
+            both[cell] = chain
+        else:
+            closest = chain if chain.cycles < real.cycles else real
             tight = sum(s.tight for s in (real, chain) if s.cycles == closest.cycles)
             both[cell] = closest._replace(pairs=real.pairs + chain.pairs, tight=tight)
-        else:
-            both[cell] = chain
+        if real is None or real.pairs < ENOUGH or chain.cycles < real.cycles:
+            from_chain.add(cell)
     return both, from_chain
 
 

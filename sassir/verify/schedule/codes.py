@@ -9,7 +9,7 @@ from sassir.asm.control import Control, encode_control
 from sassir.asm.instruction import OPAQUE, Instruction
 from sassir.dialect.registers import NUMBER
 from sassir.verify.schedule.accesses import Accesses
-from sassir.verify.schedule.rules import ILLEGAL, REUSE, SETTLE, UNKNOWN, Fault
+from sassir.verify.schedule.rules import ILLEGAL, REUSE, UNKNOWN, Fault
 
 
 def check_codes(code: Sequence[Instruction], facts: Sequence[Accesses], block: range) -> Iterator[Fault]:
@@ -20,22 +20,9 @@ def check_codes(code: Sequence[Instruction], facts: Sequence[Accesses], block: r
             yield Fault(ILLEGAL, None, line, 0, evidence=problem)
         elif facts[line].problem is not None:
             yield Fault(UNKNOWN, None, line, 0)
-        if facts[line].settle > instruction.control.stall:
-            yield from _unsettled(code, facts, line, block)
         for operand in instruction.operands:
             if operand.reuse:
                 yield from _stale(NUMBER[operand.registers[0]], facts, line, block)
-
-
-def _unsettled(code: Sequence[Instruction], facts: Sequence[Accesses], line: int, block: range) -> Iterator[Fault]:
-    """What has variable latency, or leaves the block, must not come too soon after a barrier."""
-    distance, needed = 0, facts[line].settle
-    for behind in range(line + 1, block.stop):
-        distance += code[behind - 1].control.stall or needed
-        if facts[behind].sensitive:
-            if distance < needed:
-                yield Fault(SETTLE, line, behind, 0, distance, needed)
-            return
 
 
 def _illegal(instruction: Instruction) -> str | None:

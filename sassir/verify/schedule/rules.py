@@ -16,8 +16,6 @@ class Rule(NamedTuple):
     problem: str
     """What the second instruction does, with holes for the register (or scoreboard) and the first instruction."""
     evidence: str = ""
-    certain: bool = True
-    """False: the hardware may need less, so this is suspicious, not wrong."""
     """Where the rule comes from; empty if a cell of a latency matrix says so."""
 
 
@@ -30,15 +28,13 @@ WAW = Rule("waw-too-early", "writes {subject}, which {first} writes")
 NOT_AWAITED = Rule("result-not-awaited", "reads {subject} without waiting until {first} has written it", _LATE)
 OVERWRITTEN = Rule("result-overwritten", "writes {subject} without waiting until {first} has written it", _LATE)
 OPERAND = Rule("operand-overwritten", "writes {subject} without waiting until {first} has read it", _LATE)
-FENCE = Rule("fence-not-awaited", "accesses {subject} without waiting until {first} is over", "no exception in code of ptxas, sm_90 to sm_120")
+FENCE = Rule("fence-not-awaited", "accesses {subject} without waiting until {first} is over", "no exception in code of ptxas")
 UNKNOWN_CODE = Rule("pending-at-call", "goes to code that is not known without waiting until {first} is done with {subject}", _LATE)
 WAIT = Rule("wait-too-early", "waits for scoreboard {subject}, which {first} signals",
             f"{_HUERTA}; no exception in 227 thousand waits of ptxas")
-BARRIER = Rule("barrier-too-near", "comes too soon after {first}",
-               "wrong results on an H200 at 5 cycles (2026-11-29, sassir bench-suite); no exception in 30 thousand barriers of ptxas")
-STALL = Rule("stall-too-short", "has a stall count that is too small for it", "smallest count in code of ptxas")
-SETTLE = Rule("too-soon-after-barrier", "comes too soon after {first}",
+BARRIER = Rule("too-soon-after-barrier", "comes too soon after {first}",
               "no exception behind 30 thousand barriers of ptxas; one cycle less gives wrong results on an H200")
+STALL = Rule("stall-too-short", "has a stall count that is too small for it", "smallest count in code of ptxas")
 REUSE = Rule("stale-reuse", "writes {subject}, which {first} keeps in the operand cache for a later read",
              f"{_HUERTA}; no exception in 30 thousand marks of ptxas")
 ILLEGAL = Rule("illegal-control", "has a control code that does not exist", "nvdisasm 13.5 rejects it")

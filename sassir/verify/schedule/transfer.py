@@ -108,10 +108,11 @@ class Transfer:
         facts, now = self.facts[line], flight.clock
         for reader, time in flight.reads.items():
             before = self.facts[reader]
-            if before.read_set & facts.write_set:
+            if before.read_set & ~before.late_reads & facts.write_set:
                 rows = dict(facts.writes)
                 for register, column in before.reads:
-                    if register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
+                    late = before.late_reads >> register & 1
+                    if not late and register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
                         faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence, cell.certain))
 
     def _check_settled(self, flight: Flight, line: int, faults: list[Fault]) -> None:

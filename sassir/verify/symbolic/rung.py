@@ -99,7 +99,8 @@ def _code(cubin: bytes) -> dict[str, tuple[Instruction, ...]]:
 
 def _constant_banks(cubin: Cubin) -> dict[str, bytes]:
     """Their content, but for what the driver fills in and jump tables, which indirect branches alone read."""
-    banks = [s for s in cubin.elf.sections if s.name.startswith(".nv.constant") and not s.name.startswith((".nv.constant0", ".nv.constant2"))]
+    filled = (".nv.constant0", ".nv.constant2")
+    banks = [s for s in cubin.elf.sections if s.name.startswith(".nv.constant") and not s.name.startswith(filled)]
     return {section.name: cubin.elf.content(section) for section in banks}
 
 

@@ -18,6 +18,8 @@ from sassir.verify.symbolic import terms
 from sassir.verify.symbolic.terms import Term
 
 _Type = np.dtype[Any]
+_COMMUTATIVE = (np.add, np.multiply)
+"""Of floats too, as every instruction makes all NaN one."""
 
 
 class Value(NDArrayOperatorsMixin):
@@ -57,6 +59,7 @@ class Value(NDArrayOperatorsMixin):
         *kinds, result = _loop(ufunc, tuple([_kind(x) for x in inputs]))
         args = [_cast(*term_of(x), kind) for x, kind in zip(inputs, kinds, strict=True)]
         if any(kind.kind == "f" for kind in kinds):
+            args = sorted(args, key=lambda term: term.number) if ufunc in _COMMUTATIVE else args
             name = f"{ufunc.__name__} {' '.join(kind.str for kind in kinds)}"
             return Value(terms.apply(name, args, _width(result)), result)
         if ufunc not in _OPERATIONS:
