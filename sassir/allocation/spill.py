@@ -64,6 +64,8 @@ class Spiller:
         """For each load, what names the value in its uses."""
         self._latest: dict[SSAValue, SSAValue] = {}
         """The last load of each value."""
+        self._loaded: dict[Operation, dict[SSAValue, SSAValue]] = {}
+        """What is loaded right before a terminator, perhaps for several of its ways."""
         self._stand_ins: dict[SSAValue, SSAValue] = {}
         """What names an argument that is no argument any more."""
 
@@ -176,18 +178,22 @@ class Spiller:
         if not (edge.loads or edge.passed or transfers):
             return
         last, first = self._place(edge, bool(transfers))
-        ops = [self._load(value, storage) for value in edge.loads]
-        operands = list(internals.operands(last))
-        for k, value in edge.passed:
-            ops.append(self._load(value, storage))
-            operands[first + k] = self._latest[value]
-        ops += [self._load(value, storage) for _, value, in_register in transfers if not in_register]
-        for argument, value, in_register in transfers:
+        loaded = self._loaded.setdefault(last, {})
+        needed = edge.loads + [v for _, v in edge.passed] + [v for _, v, in_register in transfers if not in_register]
+        ops: list[Operation] = []
+        for value in dict.fromkeys(needed):
+            if value not in loaded:
+                ops.append(self._load(value, storage))
+                loaded[value] = self._latest[value]
+        for argument, value, _ in transfers:
             assert storage is not None
-            ops.append(storage.store(value if in_register else self._latest[value], self._slots[argument]))
+            ops.append(storage.store(loaded.get(value, value), self._slots[argument]))
         assert last.parent is not None
         last.parent.insert_ops_before(ops, last)
         if edge.passed:
+            operands = list(internals.operands(last))
+            for k, value in edge.passed:
+                operands[first + k] = loaded[value]
             last.operands = operands
 
     def _place(self, edge: _Edge, stores: bool) -> tuple[Operation, int]:

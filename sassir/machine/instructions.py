@@ -6,8 +6,8 @@ queues, and the mnemonics. A mnemonic with modifiers stands for instructions tha
 Pipes have the names of Nsight Compute.
 
 Late: `w` a result comes at a time that only the write scoreboard tells; `r` operands in general registers, and `u` those in uniform
-registers, are read after issue, which the read scoreboard tells; `g` results belong to the warpgroup until WARPGROUP.DEPBAR.
-All other operands are read at issue.
+registers, are read after issue, which the read scoreboard tells; `p` predicate results are there when operands have been read: the
+read scoreboard tells that too; `g` results belong to the warpgroup until WARPGROUP.DEPBAR. All other operands are read at issue.
 
 Queues: instructions of one queue read their operands in order; after a slash, the queue that returns results in order. So the
 scoreboard of a younger instruction covers the older ones, and a younger one may overwrite what an older one reads (or writes).
@@ -58,15 +58,16 @@ xu        | r2ur           | late                  |       |            | CREDUX
 
 # memory
 lsu       | late           | memory                | w r   | lsu/shared | LDS LDSM SHFL
-lsu       | late           | memory                | w r   | lsu        | ATOM ATOMG ATOMS LD LDG LDG.256 LDL RED REDG ST STG STG.256
-lsu       | late           | memory                | w r   | lsu        | STL STS STSM
+lsu       | late           | memory                | w r   | lsu/atoms  | ATOMS
+lsu       | late           | memory                | w r p | lsu        | ATOM
+lsu       | late           | memory                | w r   | lsu        | ATOMG LD LDG LDG.256 LDL RED REDG ST STG STG.256 STL STS STSM
 lsu       | late           | memory                | w r u |            | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MOVM QSPC REDAS
 lsu       | late           | memory                | w r u |            | SETLMEMBASE STAS ARRIVES
 lsu       | late           | late                  | w r u |            | SYNCS
 lsu       | late           | late                  | w r   |            | LDC
 lsu       | late           | late                  | w r   |            | AL2P ALD AST IPA ISBERD ISBEWR LDTRAM OUT PIXLD
-tex       | late           | late                  | w r   |            | FOOTPRINT SUATOM SULD SUQUERY SURED SUST TEX TLD TLD4 TMML
-tex       | late           | late                  | w r   |            | TXD TXQ
+tex       | late           | late                  | w r   | tex/tex    | FOOTPRINT TEX TLD TLD4 TMML TXD TXQ
+tex       | late           | late                  | w r   |            | SUATOM SULD SUQUERY SURED SUST
 tma       | late           | memory                | w r u |            | UBLKCP UBLKPF UBLKRED UGETNEXTWORKID UMEMSETS UREDGR USTGR
 tma       | late           | memory                | w r u |            | UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG
 adu       | late           | memory                | w r   |            | B2R BAR S2R

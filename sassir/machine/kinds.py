@@ -20,7 +20,7 @@ class Kind(NamedTuple):
     reads: Classes
     """By operand read that is not a predicate."""
     late: frozenset[str]
-    """Which of `w`, `r`, `u`, `g` apply."""
+    """Which of `w`, `r`, `u`, `p`, `g` apply."""
     queue: str | None
     """Operands are read in the order of issue within this queue."""
     result_queue: str | None

@@ -30,6 +30,8 @@ class Timing(NamedTuple):
     """General registers are read after issue: a later writer needs its read scoreboard, or an event that implies it."""
     uniform_late: bool
     """So are uniform registers, which other instructions read at issue."""
+    predicate_at_read: bool
+    """Predicate results are there when the operands have been read: its read scoreboard announces them."""
     group: bool
     """Results belong to the warpgroup until WARPGROUP.DEPBAR; there is no scoreboard."""
     queue: str | None
@@ -107,6 +109,7 @@ class Machine:
             "w" in kind.late,
             "r" in kind.late,
             "u" in kind.late,
+            "p" in kind.late,
             "g" in kind.late,
             kind.queue,
             kind.result_queue,

@@ -12,9 +12,6 @@ MOST_UNDER_WAY = 63
 DRAIN = 0
 """This stall count waits until nothing of the warp is under way: about 40 cycles (Huerta et al.; docs/hopper-measured.md)."""
 
-SELDOM = frozenset({(1, True)})
-"""Legal stall counts with yield that ptxas never emits. What is legal at all: sassir.asm.control."""
-
 SIGNALS_COMPLETION = frozenset({"CCTL", "CGAERRBAR", "ERRBAR", "FENCE", "LDGDEPBAR", "MEMBAR", "UTMACMDFLUSH"})
 """They have no results and no operands that are late: a scoreboard that they raise, on write or on read, tells that they are done."""
 

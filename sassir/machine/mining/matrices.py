@@ -73,23 +73,25 @@ def _known_cells(kind: str, base: str, shown: Shown, from_chain: set[tuple[int, 
     published = _published(kind, base)
     found: Cells = {}
     for cell in _wanted(kind):
-        waits, sample = _waits(kind, cell[0]), shown.get(cell)
+        waits, sample, told = _waits(kind, cell[0]), shown.get(cell), published.get(cell)
         if waits is not None:
             found[cell] = waits
-        elif sample is not None and (sample.pairs >= ENOUGH or (kind == "raw" and cell in from_chain)):
-            found[cell] = _decide(kind, sample, "c" if cell in from_chain else "m", published.get(cell))
-        elif cell in published:
-            found[cell] = published[cell]
+        elif sample is not None and _is_enough(kind, sample, cell in from_chain, told):
+            letter = "l" if told is not None and told.cycles < sample.cycles else "c" if cell in from_chain else "m"
+            found[cell] = _cell(sample, letter)
+        elif told is not None:
+            found[cell] = told
     return found
 
 
-def _decide(kind: str, sample: Sample, letter: str, published: Cell | None) -> Cell:
-    """The cell for enough samples, unless they are chance."""
-    if published is not None and published.cycles < sample.cycles:
-        if sample.cycles > 2 * published.cycles + 4 or (kind != "raw" and sample.tight < OFTEN * sample.pairs):
-            return published
-        letter = "l"
-    return _cell(sample, letter)
+def _is_enough(kind: str, sample: Sample, from_chain: bool, published: Cell | None) -> bool:
+    """Whether the samples decide: there are enough of them, and the smallest distance is no chance."""
+    if sample.pairs < ENOUGH and not (kind == "raw" and from_chain):
+        return False
+    if published is not None and published.cycles >= sample.cycles:
+        return True
+    often = kind == "raw" or sample.tight >= OFTEN * sample.pairs
+    return often and (published is None or sample.cycles <= 2 * published.cycles + 4)
 
 
 def _cell(sample: Sample, letter: str) -> Cell:

@@ -58,6 +58,8 @@ class Fault(NamedTuple):
     evidence: str = ""
     certain: bool = True
     """False: the hardware may need less, so this is suspicious, not wrong."""
+    told: tuple[int, ...] = ()
+    """The scoreboards of which one would tell that the first is over."""
 
     @property
     def missing(self) -> int:

@@ -87,8 +87,8 @@ class Transfer:
             if not read | written or excludes(late.condition, condition) or (facts.product and late.queue == facts.queue):
                 continue
             flight.late[late] = registers & ~(read | written)  # told once
-            _late_faults(FENCE if read == MEMORY else NOT_AWAITED, read, line, faults)
-            _late_faults(OVERWRITTEN if late.writes else OPERAND, written & ~read, line, faults)
+            _late_faults(FENCE if read == MEMORY else NOT_AWAITED, read, line, late, faults)
+            _late_faults(OVERWRITTEN if late.writes else OPERAND, written & ~read, line, late, faults)
 
     def _check_fixed(self, flight: Flight, line: int, condition: Condition | None, faults: list[Fault]) -> None:
         facts, now, known = self.facts[line], flight.clock, flight.writes
@@ -168,19 +168,23 @@ class Transfer:
 
     def leave(self, flight: Flight, line: int, faults: list[Fault]) -> None:
         """Control goes from `line` to code that is not known, which may touch every register."""
-        if flight.unwritten | flight.unread:
-            _late_faults(UNKNOWN_CODE, flight.unwritten | flight.unread, line, faults)
+        for late, registers in flight.late.items():
+            _late_faults(UNKNOWN_CODE, registers, line, late, faults)
 
     def starts(self, line: int, fault: Fault) -> bool:
         """Whether `line` can have started what `fault` says is not over: a late access, or the signal of a scoreboard."""
         facts, control = self.facts[line], self.controls[line]
+        signals = {s for s in (control.write, control.read) if s is not None}
         if fault.rule is WAIT:
-            return fault.subject in (control.write, control.read)
+            return fault.subject in signals
         if fault.rule is FENCE:
-            return facts.fence
-        reads, writes = facts.late_reads, facts.late_writes
-        late = reads if fault.rule is OPERAND else reads | writes if fault.rule is UNKNOWN_CODE else writes
-        return bool(late >> fault.subject & 1)
+            return facts.fence and signals == {*fault.told}
+        results, operands = facts.late_writes, facts.late_reads
+        if fault.rule is OPERAND:
+            results = 0
+        elif fault.rule is not UNKNOWN_CODE:
+            operands, signals = 0, signals - {control.read}
+        return bool((results | operands) >> fault.subject & 1) and (facts.product or signals <= {*fault.told})
 
 
 def _compare(
@@ -190,8 +194,9 @@ def _compare(
         faults.append(Fault(rule, write.line, line, register, now - write.time, cell.cycles, cell.evidence, cell.certain))
 
 
-def _late_faults(rule: Rule, registers: int, line: int, faults: list[Fault]) -> None:
-    faults += [Fault(rule, None, line, register) for register in members(registers)]
+def _late_faults(rule: Rule, registers: int, line: int, late: Late, faults: list[Fault]) -> None:
+    told = tuple([scoreboard for scoreboard, _ in late.signals])
+    faults += [Fault(rule, None, line, register, told=told) for register in members(registers)]
 
 
 @cache

@@ -17,7 +17,7 @@ from sassir.isa.semantics import Constant, Register, semantics
 from sassir.isa.semantics.evaluator import Source
 from sassir.verify.symbolic import terms
 from sassir.verify.symbolic.terms import Term
-from sassir.verify.symbolic.values import Value, term_of
+from sassir.verify.symbolic.values import NO_TERM, Value, term_of
 
 SPACES = {"G": "global", "S": "shared", "L": "local"}
 WORD = 4
@@ -136,7 +136,7 @@ class Side:
             found = evaluator.evaluate(*[self._value(source, read) for source in evaluator.sources])
             results = dict(zip(evaluator.results, [term_of(x)[0] for x in found], strict=True))
             return [results[name] if name in results else terms.constant(0, width_of(name)) for name in written]
-        except (SemanticsError, TypeError, AttributeError):
+        except (SemanticsError, *NO_TERM):
             known = [*inputs, *self.operand_constants(instruction)]
             text = blanked(instruction)
             return [terms.apply(f"{text} #{i}", known, width_of(name)) for i, name in enumerate(written)]

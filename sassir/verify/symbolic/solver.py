@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
-import z3
-
+from sassir.verify.differential import OutOfTimeError
 from sassir.verify.symbolic.terms import MEMORY, Term
 
+z3: Any = import_module("z3")
 _MILLISECONDS = 1000
-
-
-class OutOfTimeError(Exception):
-    """There is no time left for a proof."""
 
 
 class Solver:
@@ -22,6 +19,7 @@ class Solver:
 
     def __init__(self, seconds: float, cells: Mapping[str, int], bounds: Mapping[str, int]) -> None:
         """`cells`: bits of a cell of each memory space; `bounds`: what variables stay below, by name."""
+        self._seconds = seconds
         self._end = time.perf_counter() + seconds
         self._cells, self._bounds = cells, bounds
         self._given: list[Any] = []
@@ -32,7 +30,7 @@ class Solver:
         """Seconds."""
         seconds = self._end - time.perf_counter()
         if seconds <= 0:
-            raise OutOfTimeError
+            raise OutOfTimeError(f"no proof within {self._seconds:g} s")
         return seconds
 
     def equal(self, a: Term, b: Term) -> bool:
@@ -104,21 +102,24 @@ def _shift(op: str, a: Any, n: Any) -> Any:
         n = z3.If(z3.UGE(n, width), z3.BitVecVal(width, width), z3.Extract(width - 1, 0, n))
     elif n.size() < width:
         n = z3.ZeroExt(width - n.size(), n)
-    return {"shl": lambda: a << n, "lshr": lambda: z3.LShR(a, n), "ashr": lambda: a >> n}[op]()
+    return _OPERATIONS[op](a, n)
 
 
 _LOGIC: Mapping[str, Callable[..., Any]] = {"not": z3.Not, "and": z3.And, "or": z3.Or, "xor": z3.Xor}
 _OPERATIONS: Mapping[str, Callable[..., Any]] = {
-    "and": lambda a, b: a & b,
+    "and": z3.BitVecRef.__and__,
+    "ashr": z3.BitVecRef.__rshift__,
     "concat": z3.Concat,
-    "equal": lambda a, b: a == b,
+    "equal": z3.ExprRef.__eq__,
     "if": z3.If,
     "load": z3.Select,
-    "multiply": lambda a, b: a * b,
-    "not": lambda a: ~a,
-    "or": lambda a, b: a | b,
-    "slt": lambda a, b: a < b,
+    "lshr": z3.LShR,
+    "multiply": z3.BitVecRef.__mul__,
+    "not": z3.BitVecRef.__invert__,
+    "or": z3.BitVecRef.__or__,
+    "shl": z3.BitVecRef.__lshift__,
+    "slt": z3.BitVecRef.__lt__,
     "store": z3.Store,
     "ult": z3.ULT,
-    "xor": lambda a, b: a ^ b,
+    "xor": z3.BitVecRef.__xor__,
 }

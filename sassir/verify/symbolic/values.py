@@ -2,7 +2,7 @@
 
 A value answers numpy's protocols: integer operations become terms; an operation on floats becomes a function of which nothing is
 known but its name, so that floats are equal where the same operations were done in the same order. What has no term raises
-TypeError.
+one of NO_TERM.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from sassir.verify.symbolic import terms
 from sassir.verify.symbolic.terms import Term
 
 _Type = np.dtype[Any]
+NO_TERM = (TypeError, AttributeError, IndexError, ValueError)
+"""What a function raises that does with a value what only an array can."""
 _COMMUTATIVE = (np.add, np.multiply)
 """Of floats too, as every instruction makes all NaN one."""
 
@@ -62,9 +64,12 @@ class Value(NDArrayOperatorsMixin):
             args = sorted(args, key=lambda term: term.number) if ufunc in _COMMUTATIVE else args
             name = f"{ufunc.__name__} {' '.join(kind.str for kind in kinds)}"
             return Value(terms.apply(name, args, _width(result)), result)
-        if ufunc not in _OPERATIONS:
-            raise TypeError(f"{ufunc.__name__} has no term")
-        return Value(_OPERATIONS[ufunc](*args, *[kinds[0].kind == "i"] * (ufunc in _SIGNED)), result)
+        signed = kinds[0].kind == "i"
+        if ufunc in _UNARY:
+            return Value(_UNARY[ufunc](args[0], signed), result)
+        if ufunc in _BINARY:
+            return Value(_BINARY[ufunc](args[0], args[1], signed), result)
+        raise TypeError(f"{ufunc.__name__} has no term")
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
         if function not in _FUNCTIONS:
@@ -78,10 +83,22 @@ def _where(condition: Any, yes: Any, no: Any) -> Value:
     return Value(terms.choose(truth, *[_cast(*term_of(x), kind) for x in (yes, no)]), kind)
 
 
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+def _broadcast(*args: Any) -> Any:
+    return args
+
+
+def _ndim(x: Any) -> int:
+    return x.ndim
+
+
 _FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
-    np.broadcast_arrays: lambda *args: args,
-    np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
-    np.ndim: lambda x: x.ndim,
+    np.broadcast_arrays: _broadcast,
+    np.clip: _clip,
+    np.ndim: _ndim,
     np.where: _where,
 }
 
@@ -100,7 +117,9 @@ def term_of(value: Any) -> tuple[Term, _Type]:
 
 def _kind(value: Any) -> Any:
     """The type, by which numpy chooses what to do: numbers of Python adapt to the other operand."""
-    return type(value) if type(value) in (int, float) else np.asarray(value).dtype if not isinstance(value, Value) else value.dtype
+    if isinstance(value, Value):
+        return value.dtype
+    return next((kind for kind in (int, float) if type(value) is kind), None) or np.asarray(value).dtype
 
 
 @cache
@@ -127,50 +146,37 @@ def _cast(term: Term, old: _Type, new: _Type) -> Term:
     return (terms.sign_extend if old.kind == "i" else terms.zero_extend)(term, _width(new))
 
 
-def _less(a: Term, b: Term, signed: bool) -> Term:
-    return terms.less(a, b, signed)
-
-
-def _greater(a: Term, b: Term, signed: bool) -> Term:
-    return terms.less(b, a, signed)
-
-
-def _not(function: Callable[..., Term]) -> Callable[..., Term]:
-    return lambda *args: terms.invert(function(*args))
-
-
 def _absolute(a: Term, signed: bool) -> Term:
     zero = terms.constant(0, a.width)
     return terms.choose(terms.less(a, zero, True), terms.subtract(zero, a), a) if signed else a
 
 
-_SIGNED: Mapping[np.ufunc, Callable[..., Term]] = {
+_UNARY: Mapping[np.ufunc, Callable[[Term, bool], Term]] = {
     np.absolute: _absolute,
-    np.greater: _greater,
-    np.greater_equal: _not(_less),
-    np.less: _less,
-    np.less_equal: _not(_greater),
+    np.bitwise_count: lambda a, signed: terms.apply("ones", [a], 8),
+    np.invert: lambda a, signed: terms.invert(a),
+    np.logical_not: lambda a, signed: terms.invert(a),
+    np.negative: lambda a, signed: terms.subtract(terms.constant(0, a.width), a),
+}
+_BINARY: Mapping[np.ufunc, Callable[[Term, Term, bool], Term]] = {
+    np.add: lambda a, b, signed: terms.add(a, b),
+    np.bitwise_and: lambda a, b, signed: terms.both(a, b),
+    np.bitwise_or: lambda a, b, signed: terms.either(a, b),
+    np.bitwise_xor: lambda a, b, signed: terms.differ(a, b),
+    np.equal: lambda a, b, signed: terms.equal(a, b),
+    np.greater: lambda a, b, signed: terms.less(b, a, signed),
+    np.greater_equal: lambda a, b, signed: terms.invert(terms.less(a, b, signed)),
+    np.left_shift: lambda a, b, signed: terms.shift_left(a, b),
+    np.less: terms.less,
+    np.less_equal: lambda a, b, signed: terms.invert(terms.less(b, a, signed)),
+    np.logical_and: lambda a, b, signed: terms.both(a, b),
+    np.logical_or: lambda a, b, signed: terms.either(a, b),
+    np.logical_xor: lambda a, b, signed: terms.differ(a, b),
     np.maximum: lambda a, b, signed: terms.choose(terms.less(a, b, signed), b, a),
     np.minimum: lambda a, b, signed: terms.choose(terms.less(a, b, signed), a, b),
+    np.multiply: lambda a, b, signed: terms.multiply(a, b),
+    np.not_equal: lambda a, b, signed: terms.invert(terms.equal(a, b)),
     np.right_shift: terms.shift_right,
+    np.subtract: lambda a, b, signed: terms.subtract(a, b),
 }
-"""Operations that also take whether the integers are signed."""
-_OPERATIONS: Mapping[np.ufunc, Callable[..., Term]] = {
-    **_SIGNED,
-    np.add: terms.add,
-    np.bitwise_and: terms.both,
-    np.bitwise_count: lambda a: terms.apply("ones", [a], 8),
-    np.bitwise_or: terms.either,
-    np.bitwise_xor: terms.differ,
-    np.equal: terms.equal,
-    np.invert: terms.invert,
-    np.left_shift: terms.shift_left,
-    np.logical_and: terms.both,
-    np.logical_not: terms.invert,
-    np.logical_or: terms.either,
-    np.logical_xor: terms.differ,
-    np.multiply: terms.multiply,
-    np.negative: lambda a: terms.subtract(terms.constant(0, a.width), a),
-    np.not_equal: _not(terms.equal),
-    np.subtract: terms.subtract,
-}
+"""Each also takes whether the integers are signed."""

@@ -10,7 +10,7 @@ the product of their control flow (Zaks and Pnueli, CoVaC, FM 2008). Where the o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.verify.symbolic import terms
@@ -18,8 +18,10 @@ from sassir.verify.symbolic.accesses import LOCAL, Accesses
 from sassir.verify.symbolic.memory import Apart
 from sassir.verify.symbolic.run import EXIT, Event, Run, Stop
 from sassir.verify.symbolic.side import SPACES, Side, undefined
-from sassir.verify.symbolic.solver import Solver
 from sassir.verify.symbolic.terms import MEMORY, Term
+
+if TYPE_CHECKING:  # z3 takes half a second to load
+    from sassir.verify.symbolic.solver import Solver
 
 Key = TypeVar("Key")
 
