@@ -95,7 +95,7 @@ def programs(files: list[Path], limit: int) -> Iterator[tuple[str, Program]]:
     seen: Counter[str] = Counter()
     for file in files:
         for entry in open_binary(file.read_bytes(), str(file)):
-            if entry.kind is EntryKind.CUBIN and entry.arch is not None and has_table(entry.arch):
+            if entry.kind is EntryKind.CUBIN and has_table(entry.arch):
                 arch = base_architecture(entry.arch)
                 seen[arch] += 1
                 if seen[arch] <= limit:

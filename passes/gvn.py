@@ -81,4 +81,4 @@ def _key(op: Operation) -> Hashable | None:
     if not operands and op.MNEMONIC in ("MOV", "UMOV"):
         return None
     kinds = tuple([r.type for r in op.results])
-    return (op.name, op.template, op.modifiers, op.unless, op.constant_guard, op.fields, operands, kinds)
+    return (op.name, op.template, op.modifiers, op.unless, op.constant_guard, op.link, op.fields, operands, kinds)

@@ -58,6 +58,8 @@ class Unroll(ModulePass):
     def _unroll(self, kernel: KernelOp, counted: CountedLoop) -> bool:
         """Returns whether the loop was unrolled."""
         ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
+        if any(op.link is not None for op in ops):  # the linker fills in one instruction, no copies
+            return False
         loads = sum(op.MNEMONIC in _LOADS for op in ops)
         if counted.trips is not None and counted.trips * len(ops) <= (FULL_SIZE if loads else SMALL):
             unroll_completely(kernel, counted, counted.trips)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = {"sassir": "sassir", "encoders": "sassir.encoders", "grammars": "sassir.grammars", "passes": "sassir.passes"}
-LAYERS = ["grammars", "asm", "cubin", "encoders", "isa", "dialect", "translate", "passes", "launch", "gpu", "cli"]
+LAYERS = ["grammars", "asm", "cubin", "encoders", "isa", "launch", "dialect", "translate", "passes", "gpu", "cli"]
 """Each may import those to its left, and itself."""
 
 

@@ -11,7 +11,7 @@ from sassir.allocation.apply import apply
 from sassir.allocation.colouring import Colouring
 from sassir.allocation.plan import Plan
 from sassir.allocation.ranges import live_ranges
-from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, uniform_registers
+from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, fixed, uniform_registers
 from sassir.allocation.residence import Residence
 from sassir.allocation.spill import Spiller
 from sassir.allocation.stack import grow_frame
@@ -21,7 +21,7 @@ from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pressure import pressure
 from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import UP, UR, P
+from sassir.dialect.registers import UP, UR, P, R
 from sassir.dialect.syntax import written
 from sassir.translate.resources import RESERVED_REGISTERS
 
@@ -58,6 +58,7 @@ def allocate(kernel: KernelOp, arch: str, most: int = MOST_REGISTERS, make_room:
     than allowed. Raises AllocationError, naming the operation or the place, where the values do not fit.
     """
     available = {"UP": UP.COUNT, "P": P.COUNT, "UR": uniform_registers(arch), "R": most - RESERVED_REGISTERS}
+    _check_fixed(kernel, available["R"])
     spare = dict.fromkeys(available, 0)
     before = set(kernel.body.walk())
     loads = 0
@@ -102,6 +103,14 @@ def _spill(kernel: KernelOp, arch: str, liveness: Liveness, file: str, limit: in
     if file in REFUGE:
         return spiller.run(lambda slots: RegisterStorage(file))
     return spiller.run(lambda slots: make_room(kernel, arch, slots))
+
+
+def _check_fixed(kernel: KernelOp, count: int) -> None:
+    """No value that must keep its register may be in one beyond the first `count`."""
+    for block in kernel.body.blocks:
+        for value in (*block.args, *[result for op in block.ops for result in op.results]):
+            if count <= (fixed(value) or 0) < R.COUNT:
+                raise AllocationError(f"%{value.name_hint} must stay in R{fixed(value)}, but only {count} registers may be used")
 
 
 def _check_uniform(kernel: KernelOp, before: set[Operation]) -> None:

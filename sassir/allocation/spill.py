@@ -109,7 +109,7 @@ class Spiller:
             for k, (value, argument) in enumerate(zip(values, arguments, strict=True)):
                 if argument in there and value not in resident:
                     edge.passed.append((k, value))
-                elif self._dropped.get(argument):
+                elif self._dropped.get(argument) and value not in self._undefined:
                     edge.transfers.append((argument, value, value in resident))
             if edge.loads or edge.passed or edge.transfers:
                 found.append(edge)
@@ -223,9 +223,12 @@ class Spiller:
 
 
 def is_constant(value: SSAValue) -> bool:
-    """The value can be made again anywhere: its operation reads no register and gives the same each time."""
+    """The value can be made again anywhere: its operation reads no register and gives the same each time.
+
+    Not what the linker fills in: it does so once.
+    """
     op = value.owner
-    return isinstance(op, SassInstruction) and not internals.operands(op) and effects(op).pure
+    return isinstance(op, SassInstruction) and not internals.operands(op) and effects(op).pure and op.link is None
 
 
 def _put_behind(value: SSAValue, op: Operation) -> None:

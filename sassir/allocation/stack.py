@@ -19,8 +19,8 @@ from sassir.dialect.template import TemplateAttr
 from sassir.machine.constant_bank import constant_bank
 from sassir.rewrite.build import encodable, instruction
 
-ALIGNMENT = 8
-"""ptxas makes the size of every frame a multiple of this."""
+ALIGNMENT = 16
+"""What a frame grows by is a multiple of this, so that the kernel's own 128-bit accesses stay aligned."""
 POINTER = register("R1")
 WORDS = 1 << 32
 """How many values a register has: a subtraction may be written as the addition of the complement."""

@@ -13,7 +13,6 @@ from sassir.dialect.operations import NextOp
 from sassir.dialect.template import Hole
 
 _WARPGROUP_PRODUCTS = frozenset({"BGMMA", "HGMMA", "IGMMA", "QGMMA"})
-_WARPGROUP_PRODUCTS = frozenset({"BGMMA", "HGMMA", "IGMMA", "QGMMA"})
 
 
 def tied(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:

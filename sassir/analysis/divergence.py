@@ -161,9 +161,9 @@ class Divergence:
 
 def _gathers(op: Operation) -> bool:
     """All threads of the warp wait here for each other."""
-    if not isinstance(op, SassInstruction) or op.MNEMONIC != COLLECTIVE[0] or op.guard is not None:
+    if not isinstance(op, SassInstruction) or COLLECTIVE[0] != op.MNEMONIC or op.guard is not None:
         return False
-    return op.modifiers is not None and op.modifiers.data == "ALL" or op.template.text == "0xffffffff"
+    return (op.modifiers is not None and op.modifiers.data == "ALL") or op.template.text == "0xffffffff"
 
 
 def _differs(op: SassInstruction) -> bool:

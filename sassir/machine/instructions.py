@@ -52,8 +52,9 @@ tensor    | late           | memory                | w r u |            | UTCQMM
 
 # vector arithmetic, variable latency
 xu        | late           | late                  | w r   | xu/xu      | BREV F2F F2I FLO FRND I2F MUFU POPC
-xu        | late           | late                  | w r   |            | CLMAD F2F.F64 F2I.F64 F2I.S64 F2I.U64 FCHK FRND.F64 I2F.F64
-xu        | late           | late                  | w r   |            | I2F.S64 I2F.U64 MATCH REDUX
+xu        | late           | late                  | w r   | xu64/xu64  | F2F.F64 F2I.F64 F2I.S64 F2I.U64 FRND.F64 I2F.F64 I2F.S64
+xu        | late           | late                  | w r   | xu64/xu64  | I2F.U64
+xu        | late           | late                  | w r   |            | CLMAD FCHK MATCH REDUX
 xu        | r2ur           | late                  |       |            | CREDUX
 
 # memory

@@ -11,6 +11,7 @@ from sassir.analysis.loops import Loops
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.machine import Machine
+from sassir.machine.spacing import GROUP_WAIT
 from sassir.schedule.effects import Effects, effects
 
 _ITERATIONS = 10
@@ -32,6 +33,17 @@ class Code(NamedTuple):
     weights: Sequence[int]
     """How often each block is expected to run."""
 
+    def filled(self, blocks: Sequence[int]) -> list[int]:
+        """The same blocks, but for one without lines those from which control comes to it."""
+        found: dict[int, None] = {}
+        work = list(blocks)
+        for b in work:
+            if self.blocks[b]:
+                found[b] = None
+            else:
+                work += [p for p in self.cfg.predecessors[b] if p not in work]
+        return list(found)
+
 
 def code_of(kernel: KernelOp, machine: Machine) -> Code:
     """The code of an allocated kernel. Raises SchedulingError for an operation whose registers or latencies are not known."""
@@ -48,4 +60,22 @@ def code_of(kernel: KernelOp, machine: Machine) -> Code:
             leaving.add(b)
     loops = Loops(flow.cfg)
     weights = [_ITERATIONS ** loops.depth(b) for b in range(len(blocks))]
-    return Code(ops, [effects(op, machine) for op in ops], blocks, flow.cfg, frozenset(leaving), weights)
+    facts = [effects(op, machine) for op in ops]
+    for block in blocks:
+        _await_before_products(facts, block)
+    return Code(ops, facts, blocks, flow.cfg, frozenset(leaving), weights)
+
+
+def _await_before_products(facts: list[Effects], block: range) -> None:
+    """Let WARPGROUP.ARRIVE touch what the products behind it do: late accesses to that are awaited there, as ptxas does."""
+    read = written = 0
+    for line in reversed(block):
+        kind = facts[line].kind
+        if kind.timing.group:
+            read |= facts[line].read
+            written |= facts[line].written
+        elif kind.mnemonic == "WARPGROUP":
+            if GROUP_WAIT not in kind.spacing.kinds:
+                own = facts[line]
+                facts[line] = own._replace(read=own.read | read, written=own.written | written, touched=own.touched | read | written)
+            read = written = 0

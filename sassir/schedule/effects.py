@@ -11,10 +11,11 @@ from sassir.analysis.effects import effects as other_effects
 from sassir.asm.operand import Operand
 from sassir.dialect import internals, syntax
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.registers import REGISTERS, UR, R, SassRegister
+from sassir.dialect.registers import REGISTERS, UR, B, R, SassRegister
 from sassir.dialect.sample import sample
 from sassir.errors import SchedulingError
 from sassir.machine import Machine, Timing
+from sassir.machine.spacing import Spacing, spacing
 from sassir.schedule.expected import expected_latency
 from sassir.translate.shape import bits
 
@@ -25,7 +26,8 @@ _FENCES = {"FENCE": "write", "MEMBAR": "read", "SYNCS.EXCH": "write"}
 _GROUP_ENDS = {"LDGDEPBAR": "write", "UTMACMDFLUSH": "read"}
 """What closes a group of asynchronous copies, and the field whose scoreboard DEPBAR counts."""
 _SCOREBOARD = re.compile(r"SB([0-5])")
-_GENERAL, _UNIFORM = [bits(range(file.FIRST, file.FIRST + file.COUNT)) for file in (R, UR)]
+_GENERAL, _UNIFORM, _CONVERGENCE = [bits(range(file.FIRST, file.FIRST + file.COUNT)) for file in (R, UR, B)]
+"""The registers of three files. The hardware itself waits for convergence registers (Mesa NAK)."""
 
 
 class Kind(NamedTuple):
@@ -33,8 +35,8 @@ class Kind(NamedTuple):
 
     mnemonic: str
     timing: Timing
-    sensitive: bool
-    """It must not come too soon after a CTA barrier."""
+    spacing: Spacing
+    """Distances without registers."""
     late_files: int
     """The registers that it would read late, as bits."""
     in_memory: int
@@ -92,7 +94,7 @@ def effects(op: SassInstruction, machine: Machine) -> Effects:
         read_set |= 1 << guard[0]
     writes = tuple([(_number(op, value), row) for value, row in zip(op.results, timing.writers, strict=True)])
     written = bits([register for register, _ in writes])
-    read, results = read_set | kind.in_memory, (written if timing.writes_late else 0) | kind.fence
+    read, results = read_set | kind.in_memory, (written & ~_CONVERGENCE if timing.writes_late else 0) | kind.fence
     return Effects(kind, reads, writes, read, written | kind.fence, read | written | kind.fence, results, late, guard)
 
 
@@ -118,7 +120,7 @@ def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
     return Kind(
         mnemonic,
         timing,
-        timing.sensitive or in_memory,
+        spacing(instruction, timing),
         (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0),
         MEMORY if in_memory else 0,
         0 if fence is None else MEMORY,

@@ -28,15 +28,20 @@ Accesses = dict[int, tuple[Access, ...]]
 
 
 class Recent(NamedTuple):
-    """Writes and reads, and when what must not come too soon after a CTA barrier may come."""
+    """Writes and reads, and what keeps its distance without registers."""
 
     writes: Accesses
     reads: Accesses
-    settled: int
+    spaced: dict[str, int]
+    """When an instruction of a kind may issue."""
 
     def and_also(self, other: Recent) -> Recent:
         """With what happened on another path to the same point."""
-        return Recent(_joined(self.writes, other.writes), _joined(self.reads, other.reads), max(self.settled, other.settled))
+        return Recent(_joined(self.writes, other.writes), _joined(self.reads, other.reads), _latest(self.spaced, other.spaced))
+
+
+def _latest(times: Mapping[str, int], others: Mapping[str, int]) -> dict[str, int]:
+    return {**times, **{kind: max(time, times.get(kind, time)) for kind, time in others.items()}}
 
 
 def excludes(first: Guard | None, second: Guard | None) -> bool:

@@ -97,7 +97,7 @@ class ReuseFinder:
 
     def _find(self, op: SassInstruction) -> list[Slot]:
         """The operands that can be marked, found out by encoding a sample with each mark."""
-        template = marked(op.template, frozenset())
+        template = marked(op.template, frozenset[int]())
         holes = iter(template.data.holes)
         slots: list[Slot] = []
         first = 0

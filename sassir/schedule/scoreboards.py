@@ -13,10 +13,13 @@ from typing import NamedTuple
 
 from sassir.asm.control import SCOREBOARDS
 from sassir.schedule.code import Code
+from sassir.schedule.effects import Effects
 from sassir.schedule.needs import ELSEWHERE, NOWHERE, find_needs
 
 OPERAND_CYCLES = 12
 """Cycles until a late instruction has read its operands (Huerta et al., MICRO 2025, table 2: 9 to 20 on Ampere)."""
+_SLOW, _QUICK = 100, 1
+"""Results that take more cycles leave so many scoreboards free for what is quick."""
 _LOOK_AHEAD = 64
 """Lines of a block in which a first wait is looked for."""
 FAR = 1 << 20
@@ -31,18 +34,49 @@ class Signals(NamedTuple):
 
 
 class Board(NamedTuple):
-    """What a scoreboard has to tell."""
+    """What a scoreboard has to tell. Times count from the start of the block."""
 
     ready: int
     """When it will be clear."""
     needed: int
     """When something waits for it first."""
-    results: int
-    operands: int
+    results: int = 0
+    operands: int = 0
     """The registers whose end it tells."""
+    queue: str | None = None
+    """The queue of what signals it; None if there is more than one."""
+    youngest: int = 0
+    """When the last that signals it issued."""
+
+    @property
+    def used(self) -> bool:
+        """It is not clear."""
+        return bool(self.results | self.operands)
+
+    def needed_by(self, facts: Effects) -> bool:
+        """An instruction waits for it. What goes through the same queue cannot overwrite operands too early."""
+        in_order = facts.results if self.queue is not None and self.queue == facts.kind.timing.queue else 0
+        return bool(self.results & facts.touched or self.operands & facts.written & ~in_order)
+
+    def and_also(self, other: Board) -> Board:
+        """Shared with what `other` tells."""
+        if not self.used:
+            return other
+        return Board(
+            max(self.ready, other.ready),
+            min(self.needed, other.needed),
+            self.results | other.results,
+            self.operands | other.operands,
+            self.queue if self.queue == other.queue else None,
+            max(self.youngest, other.youngest),
+        )
+
+    def later(self, cycles: int) -> Board:
+        """With times counted from so many cycles later."""
+        return self._replace(ready=self.ready - cycles, needed=self.needed - cycles, youngest=self.youngest - cycles)
 
 
-_CLEAR = Board(0, FAR, 0, 0)
+_CLEAR = Board(0, FAR)
 _NO_SIGNALS = Signals()
 
 
@@ -71,43 +105,36 @@ class _Chooser:
         """Choose for one block."""
         effects, block, times = self.code.effects, self.code.blocks[b], self.times
         boards = self._entry(b)
-        results, operands = _union(boards)
+        watched = _watched(boards)
         waited = -times[block.start]
         for line in block:
             facts = effects[line]
-            if results & facts.touched or operands & facts.written:
+            if watched & facts.touched:
                 for s in self.shared:
-                    board = boards[s]
-                    if board.results & facts.touched or board.operands & facts.written:
-                        waited = max(waited, board.ready - times[line])
-                        boards[s] = _CLEAR
-                results, operands = _union(boards)
+                    if boards[s].needed_by(facts):
+                        waited = max(waited, boards[s].ready - times[line])
+                        _clear(boards, s)
+                watched = _watched(boards)
             if line in self.needs or facts.kind.group_field is not None:
                 self.signals[line] = self._signals(b, line, boards, times[line] + waited)
-                results, operands = _union(boards)
+                watched = _watched(boards)
         end = times[block.stop] + waited
-        self.exits[b] = [board._replace(ready=board.ready - end) for board in boards]
+        self.exits[b] = [board.later(end) if board.used else _CLEAR for board in boards]
 
     def _entry(self, b: int) -> list[Board]:
         """What is under way at the start of a block."""
         boards = [_CLEAR] * SCOREBOARDS
         for p in self.code.cfg.predecessors[b]:
             for s, left in enumerate(self.exits[p]):
-                if left.results | left.operands:
-                    known = boards[s]
-                    boards[s] = Board(max(known.ready, left.ready), FAR, known.results | left.results, known.operands | left.operands)
-        return [self._with_need(b, board) if board.results | board.operands else _CLEAR for board in boards]
+                if left.used:
+                    boards[s] = boards[s].and_also(left)
+        return [board._replace(needed=self._first_need(b, board)) if board.used else _CLEAR for board in boards]
 
-    def _with_need(self, b: int, board: Board) -> Board:
-        """The board with the time when the block waits for it first."""
-        return board._replace(needed=self._first_need(b, board.results, board.operands))
-
-    def _first_need(self, b: int, results: int, operands: int) -> int:
-        """When a block, which starts at 0, waits for late accesses first; FAR if it does not soon."""
+    def _first_need(self, b: int, board: Board) -> int:
+        """When a block, which starts at 0, waits for a scoreboard first; FAR if it does not soon."""
         block = self.code.blocks[b]
         for line in block[:_LOOK_AHEAD]:
-            facts = self.code.effects[line]
-            if results & facts.touched or operands & facts.written:
+            if board.needed_by(self.code.effects[line]):
                 return self.times[line] - self.times[block.start]
         return FAR
 
@@ -119,26 +146,26 @@ class _Chooser:
         needs = self.needs[line]
         end = read = None
         if needs.results != NOWHERE:
-            end = self._share(boards, self._board(b, line, now, needs.results, kind.latency, facts.results, 0))
+            new = Board(now + kind.latency, FAR, facts.results, 0, kind.timing.queue, now)
+            end = self._share(boards, self._with_need(b, line, needs.results, new))
         if needs.operands != NOWHERE:
-            read = self._share(boards, self._board(b, line, now, needs.operands, OPERAND_CYCLES, 0, facts.operands))
+            new = Board(now + OPERAND_CYCLES, FAR, 0, facts.operands, kind.timing.queue, now)
+            read = self._share(boards, self._with_need(b, line, needs.operands, new))
         return Signals(end, read) if kind.result_field == "write" else Signals(None, end)
 
-    def _board(self, b: int, line: int, now: int, need: int, cycles: int, results: int, operands: int) -> Board:
-        """What a new signal tells, `cycles` after its line."""
-        if need == ELSEWHERE:
-            beyond = min([self._first_need(s, results, operands) for s in self.code.cfg.successors[b]], default=FAR)
-            needed = now + self.times[self.code.blocks[b].stop] - self.times[line] + beyond
-        else:
-            needed = now + self.times[need] - self.times[line]
-        return Board(now + cycles, needed, results, operands)
+    def _with_need(self, b: int, line: int, need: int, new: Board) -> Board:
+        """A new signal of `line` with the time when something waits for it first."""
+        if need != ELSEWHERE:
+            return new._replace(needed=new.youngest + self.times[need] - self.times[line])
+        beyond = min([self._first_need(s, new) for s in self.code.cfg.successors[b]], default=FAR)
+        return new._replace(needed=new.youngest + self.times[self.code.blocks[b].stop] - self.times[line] + beyond)
 
     def _share(self, boards: list[Board], new: Board) -> int:
         """Put a signal on the scoreboard where it costs the fewest cycles, one with the same first wait before a clear one."""
 
         def cost(s: int) -> tuple[int, int]:
             board = boards[s]
-            if not board.results | board.operands:
+            if not board.used:
                 return 0, 1
             if board.needed == new.needed:
                 return 0, 0
@@ -146,17 +173,25 @@ class _Chooser:
             own = max(0, board.ready - max(new.needed, new.ready))
             return others + own, 2
 
-        s = min(self.shared, key=cost)
-        board = boards[s]
-        boards[s] = Board(
-            max(board.ready, new.ready), min(board.needed, new.needed), board.results | new.results, board.operands | new.operands
-        )
+        slow = [s for s in self.shared if boards[s].results and boards[s].ready - new.youngest > _SLOW]
+        keeps_free = new.results and new.ready - new.youngest > _SLOW and len(slow) >= len(self.shared) - _QUICK
+        s = min(slow if keeps_free else self.shared, key=cost)
+        boards[s] = boards[s].and_also(new)
         return s
 
 
-def _union(boards: Sequence[Board]) -> tuple[int, int]:
-    results = operands = 0
+def _clear(boards: list[Board], s: int) -> None:
+    """Scoreboard `s` has been awaited; what its queue had to read before has been read as well."""
+    done = boards[s]
+    boards[s] = _CLEAR
+    for other, board in enumerate(boards):
+        if board.operands and board.queue is not None and board.queue == done.queue and board.youngest <= done.youngest:
+            boards[other] = board._replace(operands=0) if board.results else _CLEAR
+
+
+def _watched(boards: Sequence[Board]) -> int:
+    """The registers whose end some scoreboard tells."""
+    registers = 0
     for board in boards:
-        results |= board.results
-        operands |= board.operands
-    return results, operands
+        registers |= board.results | board.operands
+    return registers

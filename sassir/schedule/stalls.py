@@ -32,7 +32,7 @@ def find_stalls(code: Code, machine: Machine) -> list[int]:
     return finder.stalls
 
 
-_QUIET = Recent({}, {}, 0)
+_QUIET = Recent({}, {}, {})
 """Nothing happened."""
 
 
@@ -81,8 +81,9 @@ class _Finder:
         for p in before:
             missing, since = _Walk(self, b, self.exits[p]).missing()
             if missing:
-                self._lengthen(p, missing, since)
-                again.add(p)
+                for q in code.filled([p]):
+                    self._lengthen(q, missing, since)
+                    again.add(q)
         after = walk.exit()
         for p in before:
             if p not in often:
@@ -94,8 +95,6 @@ class _Finder:
 
     def _lengthen(self, b: int, cycles: int, since: int) -> None:
         """Let a block end later, by longer stalls from the end up to `since`, which is a time counted from there."""
-        while not self.code.blocks[b]:
-            b = self.code.cfg.predecessors[b][0]
         block, time = self.code.blocks[b], 0
         for line in reversed(block):
             time -= self.stalls[line]
@@ -113,7 +112,7 @@ class _Walk:
     def __init__(self, finder: _Finder, b: int, recent: Recent) -> None:
         self.stalls, self.latencies, self.effects = finder.stalls, finder.latencies, finder.code.effects
         self.block, self.leaving = finder.code.blocks[b], b in finder.code.leaving
-        self.writes, self.reads, self.settled = dict(recent.writes), dict(recent.reads), recent.settled
+        self.writes, self.reads, self.spaced = dict(recent.writes), dict(recent.reads), dict(recent.spaced)
         self.generations: dict[int, int] = {}
         self.clock = 0
         self.times: list[int] = []
@@ -141,7 +140,8 @@ class _Walk:
         """How much later the block must start because of what came before it, and the time of the access that decides it."""
         of, missing, writes, reads = self.latencies, (0, 0), self.writes, self.reads
         ends = [a.time + of.write_reach[a.kind] for group in writes.values() for a in group]
-        end = max([self.settled, *ends, *[a.time + of.read_reach[a.kind] for group in reads.values() for a in group]])
+        ends += [a.time + of.read_reach[a.kind] for group in reads.values() for a in group]
+        end = max([*ends, *self.spaced.values()], default=0)
         for line in self.block:
             if self.clock >= end:
                 break
@@ -161,7 +161,7 @@ class _Walk:
     def _earliest(self, facts: Effects, guard: Guard | None) -> tuple[int, int]:
         """When the line may issue, and the time of the access that decides it."""
         of, writes, reads = self.latencies, self.writes, self.reads
-        earliest = since = self.settled if facts.kind.sensitive else 0
+        earliest = since = max([0, *[time for kind, time in self.spaced.items() if kind in facts.kind.spacing.kinds]])
         for register, column in facts.reads:
             if register in writes:
                 for time, row, other in writes[register]:
@@ -198,8 +198,8 @@ class _Walk:
     def _issue(self, facts: Effects, guard: Guard | None) -> None:
         """The line happens now."""
         of, now, writes, reads = self.latencies, self.clock, self.writes, self.reads
-        if facts.kind.timing.settle > 1:
-            self.settled = max(self.settled, now + facts.kind.timing.settle)
+        for kind, cycles in facts.kind.spacing.after:
+            self.spaced[kind] = max(now + cycles, self.spaced.get(kind, 0))
         for register, column in facts.reads:
             if of.read_reach[column] > 1 and not facts.operands >> register & 1:  # a scoreboard tells when late ones are read
                 access = Access(now, column, None)
@@ -221,7 +221,7 @@ class _Walk:
         return Recent(
             later(self.writes, of.write_reach, self.clock, self.generations),
             later(self.reads, of.read_reach, self.clock, self.generations),
-            max(0, self.settled - self.clock),
+            {kind: time - self.clock for kind, time in self.spaced.items() if time > self.clock},
         )
 
     def behind(self, before: Recent) -> Recent:
@@ -232,5 +232,5 @@ class _Walk:
         return Recent(
             later(kept, of.write_reach, self.clock, self.generations),
             later(before.reads, of.read_reach, self.clock, self.generations),
-            max(0, before.settled - self.clock),
+            {kind: time - self.clock for kind, time in before.spaced.items() if time > self.clock},
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
@@ -12,6 +13,9 @@ from sassir.dialect.operations import KernelOp
 from sassir.launch import Facts, Launch
 from sassir.translate.facts import launch_facts
 
+_SIMPLE = ("block", "grid", "noalias", "contract", "ftz", "approx")
+"""Facts that are fields of `KernelFacts`; the others are words."""
+
 
 class Assumption(NamedTuple):
     """What the code of one kernel relies on."""
@@ -20,6 +24,12 @@ class Assumption(NamedTuple):
     """All that was known when it was made."""
     used: tuple[str, ...]
     """The names of those that it relies on, `block`, `word 0x210`, …; see `sassir.dialect.facts.record_use`."""
+
+    def relied(self) -> KernelFacts:
+        """Those facts and no others; pointers are kept as they are."""
+        words = tuple([word for word in self.facts.words if f"word {word[0]:#x}" in self.used])
+        absent = {name: getattr(KernelFacts(), name) for name in _SIMPLE if name not in self.used}
+        return replace(self.facts, words=words, **absent)
 
 
 Assumptions = Mapping[str, Assumption]
@@ -48,6 +58,6 @@ def _value(name: str, facts: KernelFacts) -> object:
     kind, _, offset = name.partition(" ")
     if kind == "word":
         return dict(facts.words).get(int(offset, 16))
-    if kind not in ("block", "grid", "noalias", "contract", "ftz", "approx"):
+    if kind not in _SIMPLE:
         raise ValueError(f"there is no fact {name!r}")
     return getattr(facts, kind)

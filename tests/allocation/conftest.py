@@ -1,19 +1,30 @@
-"""A checker of its own for what allocation must not change: which value each operation reads."""
+"""Kernels to allocate, and a checker of its own for what allocation must not change: which value each operation reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.parser import Parser
 
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
-from sassir.dialect import internals
+from sassir.analysis.liveness import Liveness
+from sassir.analysis.ssa import verify_ssa
+from sassir.dialect import SASS, internals
 from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
+from sassir.passes.virtualise import Virtualise
+from sassir.rewrite.kernels import free_kernels
+from sassir.translate.cubin import read_module
+
+CUBINS = Path(__file__).parents[1] / "cubins"
 
 Values = frozenset[SSAValue]
 """Values of the original kernel that are equal to what some place holds now."""
@@ -61,7 +72,8 @@ class ValueFlow:
     def check(self) -> None:
         """Fails if an operation may read another value than it read before."""
         flow = flow_of(self.kernel.body)
-        entry: list[State | None] = [dict.fromkeys([]) if b in flow.cfg.roots else None for b in range(len(flow.blocks))]
+        live = Liveness(flow).live_out
+        entry: list[State | None] = [None] * len(flow.blocks)
         for b in flow.cfg.roots:
             entry[b] = {a: frozenset([a]) for a in flow.blocks[b].args}
         work = list(reversed(flow.cfg.order))
@@ -71,6 +83,9 @@ class ValueFlow:
             if before is None:
                 continue
             state = self._run(flow.blocks[b], dict(before), complain=False)
+            passed = flow.blocks[b].last_op
+            kept = live[b].union(internals.operands(passed) if passed is not None else ())
+            state = {place: held for place, held in state.items() if isinstance(place, str) or place in kept}
             for i, s in enumerate(flow.cfg.successors[b]):
                 new = self._along(flow.blocks[b], i, flow.blocks[s], state)
                 known = entry[s]
@@ -164,6 +179,35 @@ def _meet(a: Values | Exclusive, b: Values | Exclusive) -> Values | Exclusive:
 
 
 @pytest.fixture
-def value_flow() -> Callable[[KernelOp], ValueFlow]:
-    """Takes the kernel before allocation; call `check` afterwards."""
-    return ValueFlow
+def same_values() -> Callable[[KernelOp], Callable[[], None]]:
+    """Takes the kernel before allocation; what it returns fails if an operation reads another value than before."""
+    return lambda kernel: ValueFlow(kernel).check
+
+
+@pytest.fixture
+def kernel() -> Callable[[str], KernelOp]:
+    """A kernel of free values, from the operations of its first block and the blocks behind it. It ends with an EXIT."""
+
+    def parse(body: str) -> KernelOp:
+        ctx = Context()
+        ctx.load_dialect(Builtin)
+        ctx.load_dialect(SASS)
+        module = Parser(ctx, f'sass.kernel @k {{\n^entry:\n{body}\nsass.exit ""()\n}}').parse_module()
+        (op,) = module.body.ops
+        assert isinstance(op, KernelOp)
+        verify_ssa(op.body)
+        return op
+
+    return parse
+
+
+@pytest.fixture
+def freed() -> Callable[[str], list[tuple[KernelOp, str]]]:
+    """The kernels of a cubin of tests/cubins whose registers sass-virtualise frees, and their architecture."""
+
+    def read(name: str) -> list[tuple[KernelOp, str]]:
+        module = read_module((CUBINS / f"{name}.cubin").read_bytes(), name)
+        Virtualise().apply(Context(), module)
+        return list(free_kernels(module))
+
+    return read

@@ -24,8 +24,8 @@ MOST = 1.5
 
 def piece(i: int) -> list[str]:
     """40 instructions in 6 blocks: a branch that splits the warp, and a loop."""
-    r = 4 + 2 * (i % 50)
-    others = [4 + 2 * ((i + k) % 50) for k in range(1, 21)]
+    r = 4 + 2 * (i % 20)
+    others = [4 + 2 * ((i + k) % 20) for k in range(1, 21)]
     return [
         f"LDG.E.64 R{r}, desc[UR4][R{others[6]}.64]",
         f"ISETP.GE.AND P{i % 5}, PT, R{r}, R0, PT",
@@ -61,7 +61,7 @@ def work(function: Function) -> float:
     flow = flow_of(lifted.body)
     loops, live = Loops(flow.cfg), Liveness(flow)
     assert len(loops.loops) == len(function.lines) // len(piece(0)) + 1
-    assert pressure(live).peak["R"] > 40
+    assert pressure(live).peak["R"] > 20
     assert Divergence(lifted.body).split
     return process_time() - start
 
@@ -70,7 +70,7 @@ def test_eight_times_the_code_takes_eight_times_as_long() -> None:
     gc.collect()
     gc.disable()  # the collector looks at all objects of the process, those of other tests too
     try:
-        small, large = kernel(12), kernel(12 * TIMES)
+        small, large = kernel(20), kernel(20 * TIMES)
         few = min(work(small) for _ in range(3))
         many = work(large)
     finally:

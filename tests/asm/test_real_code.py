@@ -33,9 +33,11 @@ def encoded(program: Program) -> list[int]:
 
 
 def without_words(program: Program) -> Program:
-    """The program as it would be if it came from text."""
+    """The program as it would be if it came from text. What the linker fills in is in the container that the text carries."""
     functions = [
-        function._replace(lines=tuple([line._replace(instruction=line.instruction._replace(word=None)) for line in function.lines]))
+        function._replace(
+            lines=tuple([line._replace(instruction=line.instruction._replace(word=None)) for line in function.lines]), links={}
+        )
         for function in program.functions
     ]
     return program._replace(functions=tuple(functions))

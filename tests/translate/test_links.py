@@ -7,18 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from sassir.analysis.arguments import arguments
-from sassir.asm import Function
+from sassir.asm import Function, Program
 from sassir.asm.parse import parse_instruction
 from sassir.cubin.cubin import Cubin
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.errors import ContainerError, TranslationError
+from sassir.passes.gvn import GlobalValueNumbering
+from sassir.passes.virtualise import Virtualise
 from sassir.translate.cubin import read_module, read_program, write_cubin
 from sassir.translate.emit import emit_program
-from sassir.translate.lift import lift_function
+from sassir.translate.lift import lift_function, lift_program
 from sassir.translate.links import marked, unmarked
 
 HOP = (Path(__file__).parents[1] / "cubins" / "hop.sm_90.cubin").read_bytes()
@@ -84,6 +87,17 @@ def test_no_analysis_sees_the_placeholder() -> None:
             (_, source) = arguments(op)
             assert source.text == "@0x0"
             assert source.integer is None
+
+
+@pytest.mark.parametrize(("other", "left"), [("b", 2), ("a", 1)])
+def test_different_links_are_different_values(function: Callable[..., Function], other: str, left: int) -> None:
+    """Two loads with the same text and the same link are one value; with different links they are two."""
+    code = function("LDC R4, c[0x0][0x0]\nLDC R5, c[0x0][0x0]\nSTS [R4], R5\nEXIT")
+    names = {0x0: "CONST_FIELD21_38 a", 0x10: f"CONST_FIELD21_38 {other}"}
+    module = lift_program(Program("sm_90", (code._replace(links=names),), None))
+    Virtualise().apply(Context(), module)
+    GlobalValueNumbering().apply(Context(), module)
+    assert len(linked(module)) == left
 
 
 def test_a_call_of_other_code_comes_back_to_its_label() -> None:

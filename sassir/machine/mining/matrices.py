@@ -77,8 +77,7 @@ def _known_cells(kind: str, base: str, shown: Shown, from_chain: set[tuple[int, 
         if waits is not None:
             found[cell] = waits
         elif sample is not None and _is_enough(kind, sample, cell in from_chain, told):
-            letter = "l" if told is not None and told.cycles < sample.cycles else "c" if cell in from_chain else "m"
-            found[cell] = _cell(sample, letter)
+            found[cell] = _cell(sample, "l" if _may_be_less(kind, sample, told) else "c" if cell in from_chain else "m")
         elif told is not None:
             found[cell] = told
     return found
@@ -92,6 +91,11 @@ def _is_enough(kind: str, sample: Sample, from_chain: bool, published: Cell | No
         return True
     often = kind == "raw" or sample.tight >= OFTEN * sample.pairs
     return often and (published is None or sample.cycles <= 2 * published.cycles + 4)
+
+
+def _may_be_less(kind: str, sample: Sample, published: Cell | None) -> bool:
+    """Less is published; or nothing is, and the register is one that ptxas had no reason to overwrite sooner."""
+    return published.cycles < sample.cycles if published is not None else kind != "raw" and sample.cycles > 2
 
 
 def _cell(sample: Sample, letter: str) -> Cell:

@@ -10,8 +10,9 @@ from sassir import isa
 from sassir.asm.control import SCOREBOARDS
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import ZERO_REGISTERS, Operand
-from sassir.dialect.registers import NUMBER, REGISTERS, UR, R
+from sassir.dialect.registers import NUMBER, REGISTERS, UR, B, R
 from sassir.machine import Machine, Timing
+from sassir.machine.spacing import Spacing, spacing
 from sassir.translate.shape import Shape, bits
 from sassir.verify.schedule.flight import Drain
 
@@ -24,6 +25,8 @@ _GROUP = "warpgroup"
 """The queue of warpgroup products."""
 _GENERAL = bits(range(R.FIRST, R.FIRST + R.COUNT))
 _UNIFORM = bits(range(UR.FIRST, UR.FIRST + UR.COUNT))
+_CONVERGENCE = bits(range(B.FIRST, B.FIRST + B.COUNT))
+"""The hardware itself waits for convergence registers (Mesa NAK)."""
 _LIST = re.compile(r"\{([0-5,]+)\}")
 _SCOREBOARD = re.compile(r"SB([0-5])")
 _UNKNOWN_COUNT = 1 << 30
@@ -65,10 +68,8 @@ class Accesses(NamedTuple):
     fence: bool
     """A fence, which is over when the scoreboard that it signals says so."""
     minimum_stall: int
-    settle: int
-    """Cycles until a sensitive instruction may follow."""
-    sensitive: bool
-    """It has variable latency or decides how control goes on."""
+    spacing: Spacing
+    """Distances without registers."""
     reach: int
     """After so many cycles, no writer can come too close to its reads."""
     problem: str | None
@@ -85,6 +86,7 @@ class _Kind(NamedTuple):
     barrier: bool
     memory: int
     """`MEMORY` if it accesses memory, or keeps accesses in order."""
+    spacing: Spacing
     reach: int
 
 
@@ -110,6 +112,7 @@ def _kind(instruction: Instruction, machine: Machine) -> _Kind:
         _drain(instruction) if "DEPBAR" in instruction.name else (),
         instruction.mnemonic == "BAR" and "SYNC" in instruction.modifiers and "DEFER_BLOCKING" not in instruction.modifiers,
         _memory(instruction),
+        spacing(instruction, timing),
         max([cell.cycles for column in (*timing.readers, timing.guard) for cell in machine.war[column]]),
     )
 
@@ -131,7 +134,7 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         read_set,
         shape.write_set,
         shape.read_set & kind.late_files,
-        shape.write_set if timing.writes_late or timing.group else 0,
+        shape.write_set & ~_CONVERGENCE if timing.writes_late or timing.group else 0,
         _GROUP if timing.group else timing.queue,
         _GROUP if timing.group else timing.result_queue,
         guard,
@@ -141,8 +144,7 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.barrier,
         instruction.mnemonic in _FENCES,
         timing.minimum_stall,
-        timing.settle,
-        timing.sensitive,
+        kind.spacing,
         kind.reach if reads else 0,
         problem,
     )

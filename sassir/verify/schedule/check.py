@@ -23,6 +23,8 @@ from sassir.verify.schedule.report import Reporter
 from sassir.verify.schedule.rules import Fault
 from sassir.verify.schedule.transfer import Transfer
 
+_NO_TABLES: JumpTables = {}
+
 
 def check_schedule(program: Program) -> list[Finding]:
     """What is wrong with the schedule of each function of `program`, in the order of the code. Raises as `find_flow`."""
@@ -32,7 +34,7 @@ def check_schedule(program: Program) -> list[Finding]:
     description = machine(program.arch)
     findings: list[Finding] = []
     for function in program.functions:
-        known = tables.get(function.section, {}) if function.section is not None else {}
+        known = tables.get(function.section, _NO_TABLES) if function.section is not None else _NO_TABLES
         findings += check_function(function, find_flow(function, known), description)
     return findings
 

@@ -69,7 +69,7 @@ def _is_over(late: Late, waits: tuple[int, ...], drain: Drain) -> bool:
 class Flight:
     """The state. `clock` is the issue time of the next instruction; at the start of a block it is 0, earlier times are negative."""
 
-    __slots__ = ("clock", "late", "reads", "settling", "signalled", "unread", "unwritten", "versions", "writes")
+    __slots__ = ("clock", "late", "reads", "signalled", "spaced", "unread", "unwritten", "versions", "writes")
 
     def __init__(self) -> None:
         self.clock = 0
@@ -85,8 +85,8 @@ class Flight:
         """All registers with late operands."""
         self.signalled: dict[int, int] = {}
         """When each scoreboard got its newest signal."""
-        self.settling: dict[int, int] = {}
-        """Issue times of the lines after which a sensitive instruction could still come too soon."""
+        self.spaced: dict[int, int] = {}
+        """Issue times of lines after which some kind of instruction could still come too soon."""
         self.versions: dict[int, int] = {}
         """How often each predicate was written in this block."""
 
@@ -133,7 +133,7 @@ class Flight:
             if registers:
                 after.start(late._replace(condition=self._lasting(late.condition)) if late.condition else late, registers)
         after.signalled = {s: time - now for s, time in self.signalled.items() if time > oldest}
-        after.settling = {line: time - now for line, time in self.settling.items() if time > oldest}
+        after.spaced = {line: time - now for line, time in self.spaced.items() if time > oldest}
         return after
 
     def _lasting(self, condition: Condition | None) -> Condition | None:
@@ -145,7 +145,7 @@ class Flight:
     def join(self, other: Flight) -> bool:
         """Take in what is under way on another path to this point; False if that changes nothing."""
         changed = _join_newest(self.reads, other.reads) | _join_newest(self.signalled, other.signalled)
-        changed |= _join_newest(self.settling, other.settling)
+        changed |= _join_newest(self.spaced, other.spaced)
         for late, registers in other.late.items():
             if registers & ~self.late.get(late, 0):
                 self.start(late, registers)
@@ -163,7 +163,7 @@ class Flight:
         """The same state, to go on from."""
         copy = Flight()
         copy.writes, copy.reads, copy.late, copy.signalled = dict(self.writes), dict(self.reads), dict(self.late), dict(self.signalled)
-        copy.unwritten, copy.unread, copy.settling = self.unwritten, self.unread, dict(self.settling)
+        copy.unwritten, copy.unread, copy.spaced = self.unwritten, self.unread, dict(self.spaced)
         return copy
 
 

@@ -34,6 +34,7 @@ WAIT = Rule("wait-too-early", "waits for scoreboard {subject}, which {first} sig
             f"{_HUERTA}; no exception in 227 thousand waits of ptxas")
 BARRIER = Rule("too-soon-after-barrier", "comes too soon after {first}",
               "no exception behind 30 thousand barriers of ptxas; one cycle less gives wrong results on an H200")
+GROUP = Rule("warpgroup-too-near", "comes too soon after {first}", "no exception at 60 warpgroup instructions of ptxas and Triton")
 STALL = Rule("stall-too-short", "has a stall count that is too small for it", "smallest count in code of ptxas")
 REUSE = Rule("stale-reuse", "writes {subject}, which {first} keeps in the operand cache for a later read",
              f"{_HUERTA}; no exception in 30 thousand marks of ptxas")

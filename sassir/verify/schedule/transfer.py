@@ -9,6 +9,7 @@ from sassir.asm.control import Control
 from sassir.dialect.registers import UP, P
 from sassir.machine import Latency, Machine
 from sassir.machine.scoreboards import SIGNAL_DISTANCE
+from sassir.machine.spacing import SENSITIVE
 from sassir.translate.shape import bits, members
 from sassir.verify.schedule.accesses import MEMORY, WARPGROUP, Accesses
 from sassir.verify.schedule.flight import Condition, Flight, Late, Write, excludes
@@ -16,6 +17,7 @@ from sassir.verify.schedule.rules import (
     BARRIER,
     DRAIN_CYCLES,
     FENCE,
+    GROUP,
     NOT_AWAITED,
     OPERAND,
     OVERWRITTEN,
@@ -39,7 +41,7 @@ class Transfer:
         self.facts, self.controls = facts, controls
         self.raw, self.war, self.waw, self.waw_guarded = machine.raw, machine.war, machine.waw, machine.waw_guarded
         self.write_reach = _write_reach(machine)
-        self.horizon = max(*self.write_reach, *[max(facts.reach, facts.settle) for facts in self.facts], 1)
+        self.horizon = max(*self.write_reach, *[f.reach for f in facts], *[cycles for f in facts for _, cycles in f.spacing.after], 1)
         self.most = 1 + max([most for a in facts for _, most in a.drain if most < 64], default=0)
         """Counts of signals that some DEPBAR of the function tells apart."""
 
@@ -53,8 +55,8 @@ class Transfer:
         if (facts.read_set | facts.write_set) & flight.unwritten or facts.write_set & flight.unread:
             self._check_late(flight, line, condition, faults)
         self._check_fixed(flight, line, condition, faults)
-        if flight.settling and facts.sensitive:
-            self._check_settled(flight, line, faults)
+        if flight.spaced:
+            self._check_spacing(flight, line, faults)
         stall = control.stall or DRAIN_CYCLES
         if stall < facts.minimum_stall:
             faults.append(Fault(STALL, None, line, 0, stall, facts.minimum_stall))
@@ -115,10 +117,13 @@ class Transfer:
                     if not late and register in rows and now - time < (cell := self.war[column][rows[register]]).cycles:
                         faults.append(Fault(WAR, reader, line, register, now - time, cell.cycles, cell.evidence, cell.certain))
 
-    def _check_settled(self, flight: Flight, line: int, faults: list[Fault]) -> None:
-        for barrier, time in flight.settling.items():
-            if flight.clock - time < (needed := self.facts[barrier].settle):
-                faults.append(Fault(BARRIER, barrier, line, 0, flight.clock - time, needed))
+    def _check_spacing(self, flight: Flight, line: int, faults: list[Fault]) -> None:
+        kinds = self.facts[line].spacing.kinds
+        for before, time in flight.spaced.items():
+            for kind, needed in self.facts[before].spacing.after:
+                if kind in kinds and flight.clock - time < needed:
+                    rule = BARRIER if kind == SENSITIVE else GROUP
+                    faults.append(Fault(rule, before, line, 0, flight.clock - time, needed))
 
     def _start_fixed(self, flight: Flight, line: int, condition: Condition | None, stall: int) -> None:
         """The clock goes on; accesses that the next line could not come too close to are not kept."""
@@ -137,10 +142,13 @@ class Transfer:
             flight.reads = {reader: t for reader, t in flight.reads.items() if flight.clock - t < self.facts[reader].reach}
         if facts.reach > stall:
             flight.reads[line] = now
-        if flight.settling:
-            flight.settling = {barrier: t for barrier, t in flight.settling.items() if flight.clock - t < self.facts[barrier].settle}
-        if facts.settle > stall:
-            flight.settling[line] = now
+        if flight.spaced:
+            flight.spaced = {before: t for before, t in flight.spaced.items() if flight.clock - t < self._spacing_reach(before)}
+        if facts.spacing.after and self._spacing_reach(line) > stall:
+            flight.spaced[line] = now
+
+    def _spacing_reach(self, line: int) -> int:
+        return max([cycles for _, cycles in self.facts[line].spacing.after], default=0)
 
     def _signal(self, flight: Flight, line: int) -> None:
         """What went into the same queue before ends no later than what signals now."""

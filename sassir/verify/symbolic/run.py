@@ -58,6 +58,10 @@ class Run:
         self.events: list[Event] = []
         self._origin, self._place, self._fuel = origin, place, FUEL
 
+    def follow(self, stop: Stop, taken: bool) -> None:
+        """Go on from a branch of which it has turned out where it goes."""
+        self._place = stop.taken if taken else stop.other
+
     def advance(self) -> Stop:
         """Execute up to the next stop; from a loop on if that was the last one."""
         while self._place != EXIT:
@@ -131,7 +135,7 @@ class Run:
 
     def _execute(self, place: int, instruction: Instruction) -> None:
         guard = self._holds(instruction.guard)
-        if guard is FALSE or instruction.mnemonic == "NOP" or (instruction.mnemonic == "DEPBAR" and not self.side.copies):
+        if guard is FALSE or instruction.mnemonic in self.side.without_effect:
             return
         written = registers_written(instruction)
         space = simple_space(instruction)

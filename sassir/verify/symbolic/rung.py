@@ -44,7 +44,7 @@ class SymbolicRung(NamedTuple):
         before, after = _code(pair.original.cubin), _code(pair.candidate)
         pointers = _pointers(pair, original.arch) if pair.noalias else {}
         for kernel, code in before.items():
-            facts = pair.assumptions[kernel].facts if pair.assumptions and kernel in pair.assumptions else KernelFacts()
+            facts = pair.assumptions[kernel].relied() if pair.assumptions and kernel in pair.assumptions else KernelFacts()
             if kernel not in after:
                 yield Check(kernel, "fails", "the candidate does not have it")
             elif code == after[kernel]:

@@ -21,6 +21,7 @@ from sassir.verify.symbolic.values import NO_TERM, Value, term_of
 
 SPACES = {"G": "global", "S": "shared", "L": "local"}
 WORD = 4
+_MEETINGS = {"BREAK", "BSSY", "BSYNC"}
 _NARROW = frozenset({"U8", "S8", "U16", "S16"})
 
 Results = dict[tuple[object, ...], list[Term]]
@@ -91,9 +92,14 @@ class Side:
         return terms.variable(f"c[{bank:#x}][{offset:#x}]", 32)
 
     @cached_property
-    def copies(self) -> bool:
-        """It copies asynchronously, so that waiting for scoreboards means something."""
-        return any(instruction.mnemonic == "LDGDEPBAR" for instruction in self.code)
+    def without_effect(self) -> frozenset[str]:
+        """What may be passed over: waiting for copies where there are none, and lanes that meet where none needs another."""
+        found = {"NOP"}
+        if not any(instruction.mnemonic == "LDGDEPBAR" for instruction in self.code):
+            found.add("DEPBAR")
+        if not any(_needs_other_lanes(instruction) for instruction in self.code):
+            found |= _MEETINGS
+        return frozenset(found)
 
     def special(self, name: str, word: int) -> Term:
         """A word of a special register."""
@@ -105,11 +111,11 @@ class Side:
         if source.constant is None:
             raise UnknownError(f"`{instruction.text}` is not followed")
         bank, offset = source.constant
-        if not source.registers and not _NARROW & {*instruction.modifiers}:
-            return [self.constant(bank, offset + WORD * i) for i in range(count)]
         place = terms.constant(offset, 32)
         for name in source.registers:
             place = terms.add(place, read(name))
+        if place.value is not None and not _NARROW & {*instruction.modifiers}:
+            return [self.constant(bank, place.value + WORD * i) for i in range(count)]
         text = f"{instruction.name.removeprefix('U')} {bank:#x}"
         return [terms.apply(f"{text} #{i}", [place], 32) for i in range(count)]
 
@@ -150,6 +156,12 @@ class Side:
             case _:
                 raise TypeError(f"{source} has no term")
         return Value(term, np.dtype(np.uint32 if term.width else np.bool_))
+
+
+def _needs_other_lanes(instruction: Instruction) -> bool:
+    """It works on the registers of other lanes of its warp."""
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    return row is None or (row.warp and row.control is None and instruction.mnemonic not in ("B2R", "BAR", "BMOV", "NANOSLEEP"))
 
 
 def simple_space(instruction: Instruction) -> str | None:

@@ -8,14 +8,17 @@ from importlib import import_module
 from typing import Any
 
 from sassir.verify.differential import OutOfTimeError
+from sassir.verify.symbolic.alike import aligned, small
 from sassir.verify.symbolic.terms import MEMORY, Term
 
 z3: Any = import_module("z3")
 _MILLISECONDS = 1000
+_SHORT = 0.5
+"""Seconds for the proof that two parts are equal."""
 
 
 class Solver:
-    """Proofs within `seconds` altogether. Raises OutOfTimeError when they are over."""
+    """Proofs within `seconds` altogether; raises OutOfTimeError when they are over."""
 
     def __init__(self, seconds: float, cells: Mapping[str, int], bounds: Mapping[str, int]) -> None:
         """`cells`: bits of a cell of each memory space; `bounds`: what variables stay below, by name."""
@@ -25,6 +28,7 @@ class Solver:
         self._given: list[Any] = []
         self._formulas: dict[Term, Any] = {}
         self._known: dict[tuple[Term, Term], bool] = {}
+        self._tried: set[tuple[Term, Term]] = set()
 
     def left(self) -> float:
         """Seconds."""
@@ -34,15 +38,27 @@ class Solver:
         return seconds
 
     def equal(self, a: Term, b: Term) -> bool:
-        """Whether a and b are proven equal; False if they are not, or it cannot be said within a tenth of the time."""
+        """Whether a and b are proven equal; False if they are not, or it cannot be said within a part of the time.
+
+        Where they are built alike, their parts are compared first, from the leaves up: small proofs are quick, and equal parts
+        make equal wholes.
+        """
         if a is b:
             return True
-        if (a, b) not in self._known:
-            solver = z3.Solver()
-            solver.set("timeout", max(1, int(self.left() * _MILLISECONDS / 10)))
-            solver.add(self._formula(a) != self._formula(b), *self._given)
-            self._known[a, b] = solver.check() == z3.unsat
+        for (x, y), parts in aligned(a, b).items():
+            if (x, y) not in self._known:
+                same = bool(parts) and all(p is q or self._known[p, q] for p, q in parts)
+                self._known[x, y] = same or (small(x) and small(y) and self._prove(x, y, _SHORT))
+        if not self._known[a, b] and (a, b) not in self._tried:
+            self._tried.add((a, b))
+            self._known[a, b] = self._prove(a, b, self.left() / 10)
         return self._known[a, b]
+
+    def _prove(self, a: Term, b: Term, seconds: float) -> bool:
+        solver = z3.Solver()
+        solver.set("timeout", max(1, int(min(seconds, self.left()) * _MILLISECONDS)))
+        solver.add(self._formula(a) != self._formula(b), *self._given)
+        return solver.check() == z3.unsat
 
     def _formula(self, term: Term) -> Any:
         """Made from the leaves up, as terms may be deep."""

@@ -94,27 +94,36 @@ class Walk:
         return [(Point(places, (left.calls, right.calls)), after) for places in self._targets(*stops) if places != (EXIT, EXIT)]
 
     def _matching_stops(self, left: Run, right: Run) -> tuple[Stop, Stop]:
-        """Advance both; a side that only goes round a loop that the other one does not have goes on."""
+        """Advance both; a side goes on alone round a loop, or from a branch that always goes one way, that the other does not have."""
         a, b = left.advance(), right.advance()
-        while a.kind != b.kind:
-            if a.kind == "loop":
+        while not self._targets(a, b):
+            if a.kind == "loop" or self._decided(left, a):
                 a = left.advance()
-            elif b.kind == "loop":
+            elif b.kind == "loop" or self._decided(right, b):
                 b = right.advance()
             else:
                 raise NotProvenError(f"control differs: {self._both((a, b))}")
         return a, b
 
+    def _decided(self, run: Run, stop: Stop) -> bool:
+        """Follow a branch that always goes one way; False if that is not known."""
+        for way in (False, True):
+            if stop.kind == "branch" and self.solver.equal(stop.condition, terms.constant(way, 0)):
+                run.follow(stop, way)
+                return True
+        return False
+
     def _targets(self, a: Stop, b: Stop) -> Sequence[tuple[int, int]]:
-        if a.kind == "exit":
-            return []
-        if a.kind == "loop":
+        """Where both go on together; none if they do not stop for the same reason."""
+        if a.kind != b.kind:
+            return ()
+        if a.kind != "branch":
             return [(a.taken, b.taken)]
         if self.solver.equal(a.condition, b.condition):
             return [(a.taken, b.taken), (a.other, b.other)]
         if self.solver.equal(a.condition, terms.invert(b.condition)):
             return [(a.taken, b.other), (a.other, b.taken)]
-        raise NotProvenError(f"the conditions are not proven equal: {self._both((a, b))}")
+        return ()
 
     def _check_event(self, a: Event, b: Event) -> None:
         if a.text != b.text:

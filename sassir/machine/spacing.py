@@ -1,0 +1,42 @@
+"""Distances that instructions keep though they share no register: behind CTA barriers, and between warpgroup products."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sassir import isa
+from sassir.asm.instruction import Instruction
+from sassir.machine.machine import Timing
+
+ANY, SENSITIVE, PRODUCT, GROUP_WAIT = "any", "sensitive", "product", "group wait"
+"""Kinds of instructions that must not come too soon after some others."""
+
+AFTER = {"WARPGROUP.ARRIVE": {PRODUCT: 6}, "HGMMA": {PRODUCT: 4, GROUP_WAIT: 3}, "WARPGROUP.DEPBAR": {ANY: 2}}
+"""The smallest distances in code of ptxas and Triton: 50 products, 7 arrivals, 9 waits on sm_90a."""
+
+
+class Spacing(NamedTuple):
+    """What an instruction keeps its distance from."""
+
+    kinds: frozenset[str]
+    """The kinds it is of."""
+    after: tuple[tuple[str, int], ...]
+    """Cycles until an instruction of a kind may issue."""
+
+
+def spacing(instruction: Instruction, timing: Timing) -> Spacing:
+    """The distances that `instruction` keeps."""
+    kinds = {ANY}
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    in_memory = row is None or row.ordered or bool((row.loads | row.stores) - {"constant"})
+    if timing.sensitive or in_memory:
+        kinds.add(SENSITIVE)
+    if timing.group:
+        kinds.add(PRODUCT)
+    if (instruction.mnemonic, *instruction.modifiers[:1]) == ("WARPGROUP", "DEPBAR"):
+        kinds.add(GROUP_WAIT)
+    name = "HGMMA" if timing.group else ".".join((instruction.mnemonic, *instruction.modifiers[:1]))
+    after = dict(AFTER.get(name, {}))
+    if timing.settle > timing.minimum_stall:
+        after[SENSITIVE] = timing.settle
+    return Spacing(frozenset(kinds), tuple(after.items()))

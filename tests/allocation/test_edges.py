@@ -1,0 +1,92 @@
+"""Copies where control goes from one block to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sassir.allocation.allocate import Allocation, allocate
+from sassir.allocation.registers import AllocationError
+from sassir.analysis.allocation import check_allocation
+from sassir.analysis.ssa import verify_ssa
+from sassir.dialect.operations import KernelOp
+from sassir.translate.emit import emit_function
+
+Kernel = Callable[[str], KernelOp]
+SameValues = Callable[[KernelOp], Callable[[], None]]
+START = '%a = sass.s2r "=R, SR_CLOCKLO"()\n%b = sass.s2r "=R, SR_CLOCKLO"()\n%p = sass.isetp<"NE.AND"> "=P, PT, $R, $R, PT"(%a, %b)\n'
+
+
+@pytest.fixture
+def allocated(kernel: Kernel, same_values: SameValues) -> Callable[[str], tuple[KernelOp, Allocation]]:
+    """A kernel, allocated, checked and emitted, and what that took."""
+
+    def run(body: str) -> tuple[KernelOp, Allocation]:
+        check = same_values(k := kernel(body))
+        found = allocate(k, "sm_90")
+        verify_ssa(k.body)
+        check_allocation(k.body)
+        check()
+        emit_function(k)
+        return k, found
+
+    return run
+
+
+Allocated = Callable[[str], tuple[KernelOp, Allocation]]
+
+
+def test_a_loop_that_exchanges_two_values(allocated: Allocated) -> None:
+    body = 'sass.next ^loop(%a, %b : R R)\n^loop(%x: !sass.r, %y: !sass.r):\nsass.stg "[$R], $R"(%x, %y)\n'
+    k, found = allocated(START + body + 'sass.bra "^"() if %p ^loop(%y, %x : R R), ^out\n^out:')
+    assert found.copies == 3
+    assert len(k.body.blocks) == 4
+
+
+def test_a_loop_that_rotates_three_values(allocated: Allocated) -> None:
+    body = 'sass.next ^loop(%a, %b, %a : R R R)\n^loop(%x: !sass.r, %y: !sass.r, %z: !sass.r):\nsass.stg "[$R], $R"(%x, %y)\n'
+    _, found = allocated(START + body + 'sass.bra "^"() if %p ^loop(%y, %z, %x : R R R), ^out\n^out:\nsass.stg "[$R], $R"(%y, %z)')
+    assert found.copies >= 6
+
+
+def test_no_copy_for_a_value_that_becomes_an_argument(allocated: Allocated) -> None:
+    body = 'sass.next ^loop(%a : R)\n^loop(%x: !sass.r):\n%y = sass.iadd3 "=R, $R, 0x1, RZ"(%x)\n'
+    k, found = allocated(START + body + 'sass.bra "^"() if %p ^loop(%y : R), ^out\n^out:')
+    assert found.copies == 0
+    assert len(k.body.blocks) == 3
+
+
+def test_one_value_for_two_arguments(allocated: Allocated) -> None:
+    body = 'sass.bra "^"() if %p ^join(%a, %a : R R), ^else\n^else:\nsass.next ^join(%a, %b : R R)\n^join(%x: !sass.r, %y: !sass.r):\n'
+    _, found = allocated(START + body + 'sass.stg "[$R], $R"(%x, %y)')
+    assert found.copies == 1
+
+
+def test_the_taken_edge_of_a_branch_gets_a_block_of_its_own(allocated: Allocated) -> None:
+    body = 'sass.bra "^"() if %p ^join(%b : R), ^else\n^else:\nsass.next ^join(%a : R)\n^join(%x: !sass.r):\n'
+    k, found = allocated(START + body + 'sass.stg "[$R], $R"(%x, %b)\nsass.stg "[$R], $R"(%a, %b)')
+    assert found.copies == 2
+    assert k.body.blocks[3].last_op is not None
+    assert k.body.blocks[3].last_op.name == "sass.bra"
+
+
+JUMP = '%lo, %hi = sass.ldc<"64"> "=R2, c[0x2][$R]"(%a)\nsass.brx "$R2, &"(%lo, %hi) @base ^one({one} : R R), ^two({two} : R R)\n'
+ARMS = '^one(%x: !sass.r, %y: !sass.r):\nsass.label private @base\nsass.stg "[$R], $R"(%x, %y)\nsass.exit ""()\n'
+ARMS += '^two(%z: !sass.r, %w: !sass.r):\nsass.stg "[$R], $R"(%z, %w)'
+
+
+def test_values_for_computed_places(allocated: Allocated) -> None:
+    _, found = allocated(START + JUMP.format(one="%a, %b", two="%a, %b") + ARMS)
+    assert found.copies == 0
+
+
+def test_computed_places_that_share_values_in_another_order(allocated: Allocated) -> None:
+    _, found = allocated(START + JUMP.format(one="%a, %b", two="%b, %a") + ARMS)
+    assert found.copies == 0
+
+
+def test_computed_places_that_cannot_agree(kernel: Kernel) -> None:
+    loop = ARMS.replace('sass.stg "[$R], $R"(%x, %y)\nsass.exit ""()', JUMP.format(one="%y, %x", two="%x, %y").replace("%lo, %hi", "%lo2, %hi2").replace("(%a)", "(%x)"))
+    with pytest.raises(AllocationError, match=r"sass\.brx.*expect one register to hold different values"):
+        allocate(kernel(START + JUMP.format(one="%a, %b", two="%a, %b") + loop), "sm_90")

@@ -1,0 +1,235 @@
+"""Proofs: terms mean what the semantics computes, equal kernels are proven equal, different ones never."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.context import Context
+
+from sassir.asm.instruction import Instruction
+from sassir.asm.parse import parse_instruction
+from sassir.dialect.facts import KernelFacts
+from sassir.errors import SassirWarning
+from sassir.isa.semantics import Register, semantics
+from sassir.launch import Facts, LaunchFile
+from sassir.passes.allocate_registers import AllocateRegisters
+from sassir.passes.assign_control import AssignControl
+from sassir.passes.virtualise import Virtualise
+from sassir.translate.cubin import read_module, write_cubin
+from sassir.translate.emit import emit_program
+from sassir.verify.assumptions import Assumption, Assumptions
+from sassir.verify.differential import Original
+from sassir.verify.ladder import Pair
+from sassir.verify.report import Check, Layer
+
+z3: Any = pytest.importorskip("z3", reason="z3 is not installed (extra `symbolic`)")
+symbolic = import_module("sassir.verify.symbolic")
+terms, values, solver, rung = (import_module(f"sassir.verify.symbolic.{name}") for name in ("terms", "values", "solver", "rung"))
+
+Bench = Callable[[str], tuple[bytes, LaunchFile]]
+Edit = Callable[..., bytes]
+
+FORMS = Path(__file__).parents[2] / "bench" / "semantics_forms.txt"
+
+
+def forms() -> Iterator[str]:
+    """Every form of the measured semantics: `{a/b}` stands for a and for b."""
+    for line in FORMS.read_text().splitlines():
+        if line and not line.startswith("#"):
+            pieces = [part.split("/") if i % 2 else [part] for i, part in enumerate(re.split(r"\{([^}]*)\}", line))]
+            yield from ("".join(choice) for choice in itertools.product(*pieces))
+
+
+def is_predicate(source: Any) -> bool:
+    return isinstance(source, Register) and source.name.lstrip("U").startswith("P")
+
+
+def has_function(term: Any) -> bool:
+    seen, work = set[Any](), [term]
+    while work:
+        top = work.pop()
+        if top not in seen:
+            seen.add(top)
+            work += top.parts
+    return any(term.op == "function" for term in seen)
+
+
+def calculated(formula: Any, words: dict[str, int], kinds: dict[str, int]) -> int:
+    """A formula of z3 for some values of its variables."""
+    known = [(z3.BitVec(n, 32), z3.BitVecVal(v, 32)) if kinds[n] else (z3.Bool(n), z3.BoolVal(bool(v))) for n, v in words.items()]
+    found = z3.simplify(z3.substitute(formula, *known))
+    return int(z3.is_true(found)) if z3.is_bool(found) else found.as_long()
+
+
+def test_terms_mean_what_the_semantics_computes() -> None:
+    """For every form whose term is made of integer operations alone: term, formula and semantics agree."""
+    chance = random.Random(1)
+    sample = chance.sample(list(forms()), 250)
+    compared = 0
+    for text in sample:
+        evaluator = semantics(parse_instruction(text), "sm_90")
+        kinds = {str(s): 0 if is_predicate(s) else 32 for s in evaluator.sources}
+        unknown = [values.Value(terms.variable(n, w), np.dtype(np.uint32 if w else np.bool_)) for n, w in kinds.items()]
+        if evaluator.warp or len(kinds) < len(evaluator.sources):
+            continue
+        try:
+            results = [values.term_of(x)[0] for x in evaluator.evaluate(*unknown)]
+        except values.NO_TERM:
+            continue
+        if any(has_function(term) for term in results):
+            continue  # of floats nothing is known
+        formulas = [solver.Solver(5, {}, {})._formula(term) for term in results]
+        for _ in range(3):
+            words = {
+                n: chance.choice([chance.getrandbits(32), 0, 0xFFFFFFFF, 1 << 31, 33]) if w else chance.getrandbits(1)
+                for n, w in kinds.items()
+            }
+            arrays = [np.array([[words[n]]], np.uint32 if w else np.bool_) for n, w in kinds.items()]
+            for formula, expected in zip(formulas, evaluator.evaluate(*arrays), strict=True):
+                assert calculated(formula, words, kinds) == int(np.asarray(expected).reshape(-1)[0]), text
+                compared += 1
+    assert compared > 300
+
+
+def prove(
+    original: bytes, candidate: bytes, launches: Any = (), stated: Facts | None = None, assumptions: Assumptions | None = None
+) -> Layer:
+    return symbolic.SymbolicRung(10)(Pair(Original(original), candidate, tuple(launches), stated or Facts(), assumptions, None))
+
+
+def straight(*lines: str) -> tuple[Instruction, ...]:
+    return tuple([parse_instruction(line) for line in (*lines, "EXIT")])
+
+
+def verdict(left: tuple[str, ...], right: tuple[str, ...], facts: KernelFacts | None = None) -> Check:
+    """Of two pieces of code, by what they leave in R0."""
+    codes = [straight("LDC.64 R2, c[0x0][0x210]", *lines, "STG.E [R2.64], R0") for lines in (left, right)]
+    return rung.prove("k", "sm_90", tuple(codes), facts or KernelFacts(), rung.distinct, 10)
+
+
+TID, N, M = "S2R R4, SR_TID.X", "LDC R5, c[0x0][0x220]", "LDC R6, c[0x0][0x224]"
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (("IADD3 R0, R4, R5, R6",), ("IADD3 R7, R6, R4, RZ", "IADD3 R0, R7, R5, RZ")),
+        (("IMAD R0, R4, 0x8, R5",), ("SHF.L.U32 R7, R4, 0x3, RZ", "IADD3 R0, R5, R7, RZ")),
+        (("LEA R0, R4, R5, 0x2",), ("IMAD.SHL.U32 R7, R4, 0x4, RZ", "VIADD R0, R7, R5")),
+        (("LOP3.LUT R0, R4, R5, R6, 0x96, !PT",), ("LOP3.LUT R7, R5, R6, RZ, 0x3c, !PT", "LOP3.LUT R0, R7, R4, RZ, 0x3c, !PT")),
+        (("LOP3.LUT R7, R4, R5, RZ, 0xc0, !PT", "IADD3 R0, R4, -R7, RZ"), ("LOP3.LUT R0, R4, R5, RZ, 0x30, !PT",)),
+        (("ISETP.GE.AND P0, PT, R4, R5, PT", "SEL R0, R4, R5, P0"), ("VIMNMX R0, R4, R5, !PT",)),
+        (("FADD R7, R4, R5", "FMUL R0, R7, R6"), ("FADD R8, R5, R4", "FMUL R0, R6, R8")),
+        (("ISETP.GT.AND P0, PT, R4, R5, PT", "@P0 IADD3 R4, R4, R6, RZ", "MOV R0, R4"),
+         ("ISETP.GT.AND P1, PT, R4, R5, PT", "SEL R7, R6, RZ, P1", "IADD3 R0, R4, R7, RZ")),
+        (("MOV R0, R4",), ("LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "LOP3.LUT R5, R4, R5, RZ, 0x3c, !PT",
+                           "LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "MOV R0, R5")),
+    ],
+)  # fmt: skip
+def test_equal_code_is_proven_equal(left: tuple[str, ...], right: tuple[str, ...]) -> None:
+    found = verdict((TID, N, M, *left), (TID, N, M, *right))
+    assert (found.verdict, found.detail) == ("holds", "1 pairs of places")
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (("IADD3 R0, R4, R5, R6",), ("IADD3 R0, R4, R5, -R6",)),
+        (("IMAD R0, R4, 0x8, R5",), ("IMAD R0, R4, 0x9, R5",)),
+        (("SHF.R.S32.HI R0, RZ, 0x1, R4",), ("SHF.R.U32.HI R0, RZ, 0x1, R4",)),
+        (("FADD R7, R4, R5", "FADD R0, R7, R6"), ("FADD R7, R5, R6", "FADD R0, R4, R7")),
+        (("FADD R0, R4, R5",), ("FADD.FTZ R0, R4, R5",)),
+        (("MOV R0, R4",), ("MOV R0, R5",)),
+        (("S2R R0, SR_CLOCKLO",), ("MOV R0, RZ",)),
+    ],
+)
+def test_different_code_is_not(left: tuple[str, ...], right: tuple[str, ...]) -> None:
+    assert verdict((TID, N, M, *left), (TID, N, M, *right)).verdict == "undecided"
+
+
+def test_facts_decide_what_would_not_be_decided_without_them() -> None:
+    left, right = (TID, "ISETP.LT.U32.AND P0, PT, R4, 0x100, PT", "SEL R0, R4, RZ, P0"), (TID, "MOV R0, R4")
+    assert verdict(left, right).verdict == "undecided"
+    assert verdict(left, right, KernelFacts(block=(256, 1, 1))).verdict == "holds"
+    assert verdict((N, "MOV R0, R5"), ("MOV R0, 0x7",), KernelFacts(words=((0x220, 7),))).verdict == "holds"
+
+
+def memory(*lines: str) -> tuple[Instruction, ...]:
+    return straight("LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", TID.replace("R4", "R6"), *lines)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (("STG.E [R2.64], R6", "STG.E [R2.64+0x4], R7"), ("STG.E [R2.64+0x4], R7", "STG.E [R2.64], R6"), "holds"),
+        (("STG.E.64 [R2.64], R6",), ("STG.E [R2.64+0x4], R7", "STG.E [R2.64], R6"), "holds"),
+        (("STG.E [R2.64], R6", "STG.E [R2.64], R7"), ("STG.E [R2.64], R7",), "holds"),
+        (("STG.E [R2.64], R6", "LDG.E R8, [R2.64]", "STG.E [R4.64], R8"), ("STG.E [R2.64], R6", "STG.E [R4.64], R6"), "holds"),
+        (("STG.E [R2.64], R6", "STG.E [R4.64], R7"), ("STG.E [R4.64], R7", "STG.E [R2.64], R6"), "undecided"),
+        (("STG.E [R2.64], R6",), ("STG.E [R2.64+0x4], R6",), "undecided"),
+        (("STG.E [R2.64], R6", "BAR.SYNC 0x0"), ("BAR.SYNC 0x0", "STG.E [R2.64], R6"), "undecided"),
+        (("BAR.SYNC 0x0", "STG.E [R2.64], R6"), ("STG.E [R2.64], R6",), "undecided"),
+        (("STS.U8 [R6], R7", "STS.U8 [R6+0x1], R7"), ("STS.U8 [R6+0x1], R7", "STS.U8 [R6], R7"), "holds"),
+    ],
+)  # fmt: skip
+def test_memory(left: tuple[str, ...], right: tuple[str, ...], expected: str) -> None:
+    assert rung.prove("k", "sm_90", (memory(*left), memory(*right)), KernelFacts(), rung.distinct, 10).verdict == expected
+
+
+def test_a_load_is_dropped_only_where_nothing_overlaps(twice: bytes, once: bytes, twice_file: Callable[[bool], LaunchFile]) -> None:
+    for noalias, expected in ((True, "holds"), (False, "undecided")):
+        file = twice_file(noalias)
+        assert prove(twice, once, file.small, file.facts).verdict == expected
+    unused = {"twice": Assumption(KernelFacts(), ())}
+    assert prove(twice, once, twice_file(True).small, twice_file(True).facts, unused).verdict == "undecided"
+
+
+@pytest.fixture(scope="module")
+def reallocated() -> Callable[[bytes], bytes]:
+    """The cubin with its registers chosen anew."""
+
+    def make(cubin: bytes) -> bytes:
+        module = read_module(cubin)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SassirWarning)
+            for step in (Virtualise(), AllocateRegisters(), AssignControl()):
+                step.apply(Context(), module)
+        return write_cubin(emit_program(module))
+
+    return make
+
+
+@pytest.mark.parametrize("kernel", ["saxpy_gs", "reduce_sum", "sgemm_tiled", "cupy_l2norm", "softmax_rows", "su3_spill"])
+def test_kernels_with_other_registers_are_proven_equal(bench: Bench, reallocated: Callable[[bytes], bytes], kernel: str) -> None:
+    """Loops, barriers, shuffles, subroutines and spills included."""
+    cubin, _ = bench(kernel)
+    candidate = reallocated(cubin)
+    assert candidate != cubin
+    layer = prove(cubin, candidate)
+    assert layer.verdict == "holds", layer.detail
+    assert "pairs of places" in layer.checks[0].detail
+
+
+@pytest.mark.parametrize(
+    ("kernel", "old", "new", "reason"),
+    [
+        ("saxpy_gs", "IADD3 R0, R0, UR4, RZ ;", "IADD3 R0, R0, UR5, RZ ;", "@!P0 BRA"),
+        ("saxpy_gs", "LDG.E R11, desc[UR6][R4.64] ;", "NOP ;", "global memory is not proven equal"),
+        ("saxpy_gs", "@!P0 BRA `(.L0) ;", "@P0 BRA `(.L0) ;", "control differs"),
+        ("reduce_sum", "@!P1 FADD R4, R4, R5 ;", "@!P1 FADD R4, R4, -R5 ;", "shared memory is not proven equal"),
+    ],
+)
+def test_what_is_not_proven_is_named(bench: Bench, edited: Edit, kernel: str, old: str, new: str, reason: str) -> None:
+    cubin, _ = bench(kernel)
+    layer = prove(cubin, edited(cubin, (old, new)))
+    assert layer.verdict == "undecided"
+    assert reason in layer.detail
