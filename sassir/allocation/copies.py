@@ -49,10 +49,10 @@ def parallel_copy(moves: Sequence[tuple[SSAValue, int, int]]) -> tuple[list[Oper
     """
     ops: list[Operation] = []
     content = {source: value for value, source, _ in moves}
-    pending = {target: source for _, source, target in moves}
+    pending = {target: source for _, source, target in moves if source != target}
     readers = Counter(pending.values())
     copies: dict[int, SSAValue] = {}
-    ready = [target for target, source in pending.items() if not readers[target] or source == target]
+    ready = [target for target in pending if not readers[target]]
     while pending:
         if not ready:
             target, source = next(iter(pending.items()))
@@ -78,4 +78,8 @@ def parallel_copy(moves: Sequence[tuple[SSAValue, int, int]]) -> tuple[list[Oper
         readers[source] -= 1
         if not readers[source] and source in pending:
             ready.append(source)
+    for value, source, target in moves:
+        if source == target:
+            ops.append(made := copy(value, target))
+            copies[target] = made.results[0]
     return ops, copies

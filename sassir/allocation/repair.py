@@ -100,10 +100,11 @@ class Repair:
         return self._is_taken(value, group) or fixed(value) is not None
 
     def _arrange(self, group: Group, wish: Wish) -> int:
-        first = self._cheapest(group, wish(self._values(group)[0]))
+        values = self._values(group)
+        first = self._cheapest(group, wish(values[0]))
         self._settled |= span(first, group.width)
-        for i, value in enumerate(self._values(group)):
-            target = first + i
+        for i in self._order(values, first):
+            value, target = values[i], first + i
             if self._must_copy(value, group):
                 self._vacate(target)
                 index = group.first + i
@@ -116,24 +117,29 @@ class Repair:
             self._claimed.add(value)
         return first
 
+    def _order(self, values: Sequence[SSAValue], first: int) -> list[int]:
+        """The places of a group, those first that hold their value already: a value in several places stays in such a one."""
+        return sorted(range(len(values)), key=lambda i: self.state.place[values[i]] != first + i)
+
     def _cheapest(self, group: Group, wish: int | None) -> int:
         """Where the group costs the fewest copies."""
-        values, holder = self._values(group), self.state.holder
-        must_copy = [self._must_copy(value, group) for value in values]
+        values = self._values(group)
         allowed = self.state.allowed & ~self._settled & ~self._copied()
-        best: tuple[int, bool, int] | None = None
-        for first in members(starts(allowed, file_of(values[0]), group.width, isa.alignment(group.width))):
-            cost = 0
-            for i, value in enumerate(values):
-                occupant = holder.get(first + i)
-                if occupant is not value or must_copy[i]:
-                    cost += 1 + (occupant is not None and (occupant is value or occupant not in values))
-            key = (cost, first != wish, first)
-            if best is None or key < best:
-                best = key
-        if best is None:
+        candidates = members(starts(allowed, file_of(values[0]), group.width, isa.alignment(group.width)))
+        found = min(candidates, key=lambda first: (self._cost(group, first), first != wish, first), default=None)
+        if found is None:
             raise self._no_room(values[0])
-        return best[2]
+        return found
+
+    def _cost(self, group: Group, first: int) -> int:
+        values, cost = self._values(group), 0
+        claimed: set[SSAValue] = set()
+        for i in self._order(values, first):
+            value, occupant = values[i], self.state.holder.get(first + i)
+            if occupant is not value or value in claimed or self._must_copy(value, group):
+                cost += 1 + (occupant is not None and (occupant is value or occupant not in values))
+            claimed.add(value)
+        return cost
 
     def _make_room(self, group: Results, taken: int, wish: Wish) -> int:
         """Free registers for results, moving what lives on. `taken`: the registers of other results."""
@@ -144,7 +150,7 @@ class Repair:
             dying |= 1 << state.place[other]
         hard = taken | self._settled & ~dying | self._copied()
         if only is not None:
-            candidates = 1 << only & ~hard
+            candidates = 0 if span(only, group.width) & hard else 1 << only
         else:
             candidates = starts(state.allowed & ~hard, file_of(value), group.width, isa.alignment(group.width))
         if not candidates:

@@ -55,7 +55,7 @@ class Report:
         """The candidate may stand in for the original, as far as was tried."""
         return self.verdict == "holds"
 
-    def failures(self) -> Iterable[str]:
+    def failures(self) -> list[str]:
         """A line for each layer that fails."""
         return [f"{layer.name}: {layer.detail}" for layer in self.layers if layer.verdict == "fails"]
 

@@ -72,8 +72,10 @@ def test_the_taken_edge_of_a_branch_gets_a_block_of_its_own(allocated: Allocated
 
 
 JUMP = '%lo, %hi = sass.ldc<"64"> "=R2, c[0x2][$R]"(%a)\nsass.brx "$R2, &"(%lo, %hi) @base ^one({one} : R R), ^two({two} : R R)\n'
-ARMS = '^one(%x: !sass.r, %y: !sass.r):\nsass.label private @base\nsass.stg "[$R], $R"(%x, %y)\nsass.exit ""()\n'
-ARMS += '^two(%z: !sass.r, %w: !sass.r):\nsass.stg "[$R], $R"(%z, %w)'
+ARMS = (
+    '^one(%x: !sass.r, %y: !sass.r):\nsass.label private @base\nsass.stg "[$R], $R"(%x, %y)\nsass.exit ""()\n'
+    '^two(%z: !sass.r, %w: !sass.r):\nsass.stg "[$R], $R"(%z, %w)'
+)
 
 
 def test_values_for_computed_places(allocated: Allocated) -> None:

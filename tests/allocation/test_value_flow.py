@@ -51,7 +51,7 @@ def test_an_exchanged_operand_is_found(kernel: Kernel, same_values: SameValues) 
     check = same_values(k := kernel(SUM))
     allocate(k, "sm_90")
     add = ops(k, "IADD3")[0]
-    add.operands = reversed(internals.operands(add))
+    add.operands = tuple(reversed(internals.operands(add)))
     with pytest.raises(AssertionError, match="need not be"):
         check()
 
