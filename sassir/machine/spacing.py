@@ -8,11 +8,17 @@ from sassir import isa
 from sassir.asm.instruction import Instruction
 from sassir.machine.machine import Timing
 
-ANY, SENSITIVE, PRODUCT, GROUP_WAIT = "any", "sensitive", "product", "group wait"
+ANY, SENSITIVE, PRODUCT, GROUP_WAIT, ARRIVAL = "any", "sensitive", "product", "group wait", "arrival of copies"
 """Kinds of instructions that must not come too soon after some others."""
 
-AFTER = {"WARPGROUP.ARRIVE": {PRODUCT: 6}, "HGMMA": {PRODUCT: 4, GROUP_WAIT: 3}, "WARPGROUP.DEPBAR": {ANY: 2}}
-"""The smallest distances in code of ptxas and Triton: 50 products, 7 arrivals, 9 waits on sm_90a."""
+AFTER = {
+    "HGMMA": {PRODUCT: 4, GROUP_WAIT: 3},
+    "LDGSTS": {ARRIVAL: 5},
+    "WARPGROUP.ARRIVE": {PRODUCT: 6},
+    "WARPGROUP.DEPBAR": {ANY: 2},
+}
+"""The smallest distances in code of ptxas and Triton: of 50 products, 7 arrivals and 9 waits on sm_90a; ptxas puts a NOP between LDGSTS
+and ARRIVES to keep that one."""
 
 
 class Spacing(NamedTuple):
@@ -35,8 +41,10 @@ def spacing(instruction: Instruction, timing: Timing) -> Spacing:
         kinds.add(PRODUCT)
     if (instruction.mnemonic, *instruction.modifiers[:1]) == ("WARPGROUP", "DEPBAR"):
         kinds.add(GROUP_WAIT)
+    if instruction.mnemonic == "ARRIVES":
+        kinds.add(ARRIVAL)
     name = "HGMMA" if timing.group else ".".join((instruction.mnemonic, *instruction.modifiers[:1]))
-    after = dict(AFTER.get(name, {}))
+    after = dict(AFTER.get(name, AFTER.get(instruction.mnemonic, {})))
     if timing.settle > timing.minimum_stall:
         after[SENSITIVE] = timing.settle
     return Spacing(frozenset(kinds), tuple(after.items()))

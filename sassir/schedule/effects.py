@@ -21,8 +21,11 @@ from sassir.translate.shape import bits
 
 MEMORY = 1 << len(REGISTERS)
 """Memory as fences see it, as one more register: a fence writes it, what follows in memory reads it."""
-_FENCES = {"FENCE": "write", "MEMBAR": "read", "SYNCS.EXCH": "write"}
-"""What orders memory, and the scoreboard field by which it tells its end, as ptxas uses it."""
+_FENCES = {"FENCE": "write", "LDTM": "write", "MEMBAR": "read", "SYNCS.EXCH": "write"}
+"""What orders memory, and the scoreboard field by which it tells its end, as ptxas uses it. LDTM is one because the PTX instruction
+that waits for it becomes the wait of a NOP, which is not kept: it must be over before threads are told that it is."""
+_ANSWERING = "ATOM"
+"""A generic atomic that returns no value only tells whether its address was one in shared memory: that comes as the operands are read."""
 _GROUP_ENDS = {"LDGDEPBAR": "write", "UTMACMDFLUSH": "read"}
 """What closes a group of asynchronous copies, and the field whose scoreboard DEPBAR counts."""
 _SCOREBOARD = re.compile(r"SB([0-5])")
@@ -125,7 +128,7 @@ def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
         MEMORY if in_memory else 0,
         0 if fence is None else MEMORY,
         expected_latency(mnemonic),
-        fence or "write",
+        fence or ("read" if mnemonic == _ANSWERING and "R" not in op.template.data.write_files else "write"),
         _GROUP_ENDS.get(mnemonic),
         counts[0] if counts and mnemonic == "DEPBAR" else None,
     )

@@ -47,7 +47,9 @@ class Pair(NamedTuple):
 
     def broken_fact(self, launch: Launch) -> str | None:
         """A fact that the candidate relies on and that does not hold in `launch`."""
-        return broken_fact(self.assumptions or {}, launch, self.stated, Cubin.read(self.candidate).arch)
+        if not self.assumptions:
+            return None
+        return broken_fact(self.assumptions, launch, self.stated, Cubin.read(self.candidate).arch)
 
 
 Rung = Callable[[Pair], Layer]

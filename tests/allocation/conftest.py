@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -185,14 +185,18 @@ def same_values() -> Callable[[KernelOp], Callable[[], None]]:
 
 
 @pytest.fixture
-def kernel() -> Callable[[str], KernelOp]:
-    """A kernel of free values, from the operations of its first block and the blocks behind it. It ends with an EXIT."""
+def kernel() -> Callable[..., KernelOp]:
+    """A kernel of free values, from the operations of its first block and the blocks behind it. It ends with an EXIT.
 
-    def parse(body: str) -> KernelOp:
+    `undefined`: names of general registers that nothing was written to when the kernel starts.
+    """
+
+    def parse(body: str, undefined: Sequence[str] = ()) -> KernelOp:
+        arguments = f"({', '.join([f'%{name}: !sass.r' for name in undefined])})" if undefined else ""
         ctx = Context()
         ctx.load_dialect(Builtin)
         ctx.load_dialect(SASS)
-        module = Parser(ctx, f'sass.kernel @k {{\n^entry:\n{body}\nsass.exit ""()\n}}').parse_module()
+        module = Parser(ctx, f'sass.kernel @k {{\n^entry{arguments}:\n{body}\nsass.exit ""()\n}}').parse_module()
         (op,) = module.body.ops
         assert isinstance(op, KernelOp)
         verify_ssa(op.body)

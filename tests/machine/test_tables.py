@@ -26,12 +26,7 @@ def mined(arch: str):
     return parse_cells(files("sassir.machine").joinpath(f"tables/{arch}.txt").read_text("utf-8"))
 
 
-def _architectures() -> list[object]:
-    loose = pytest.mark.xfail(reason="a cell of sm_120 has only four samples, far apart")
-    return [pytest.param(arch, marks=loose) if arch == "sm_120" else arch for arch in ARCHITECTURES]
-
-
-@pytest.mark.parametrize("arch", _architectures())
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_every_cell_is_there_with_its_evidence(arch: str) -> None:
     description = machine(arch)
     for kind, matrix in (

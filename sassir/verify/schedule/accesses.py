@@ -19,6 +19,8 @@ from sassir.verify.schedule.flight import Drain
 MEMORY = 1 << len(REGISTERS)
 """Memory, as one more register: a fence that signals its end writes it late, what accesses memory reads it."""
 _FENCES = frozenset({"FENCE", "MEMBAR"})
+_ANSWERING = "ATOM"
+"""A generic atomic that returns no value tells only whether its address was one in shared memory."""
 WARPGROUP = SCOREBOARDS
 """The number of `gsb0`, the counter of warpgroup products, behind those of the scoreboards."""
 _GROUP = "warpgroup"
@@ -67,6 +69,8 @@ class Accesses(NamedTuple):
     """A CTA barrier that the warp passes only when the memory instructions before it have read their operands."""
     fence: bool
     """A fence, which is over when the scoreboard that it signals says so."""
+    answers: bool
+    """Its results are there as soon as its operands are read."""
     minimum_stall: int
     spacing: Spacing
     """Distances without registers."""
@@ -143,6 +147,7 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.drain,
         kind.barrier,
         instruction.mnemonic in _FENCES,
+        instruction.mnemonic == _ANSWERING and not shape.write_set & _GENERAL,
         timing.minimum_stall,
         kind.spacing,
         kind.reach if reads else 0,

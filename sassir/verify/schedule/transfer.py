@@ -166,7 +166,7 @@ class Transfer:
 
     def _start_late(self, flight: Flight, line: int, condition: Condition | None) -> None:
         facts, control = self.facts[line], self.controls[line]
-        write = (WARPGROUP if facts.closes else None) if facts.product else control.write
+        write = (WARPGROUP if facts.closes else None) if facts.product else control.read if facts.answers else control.write
         done = ((write, 1),) if write is not None else ()
         if facts.late_writes:
             flight.start(Late(True, facts.returns, condition, done), facts.late_writes)
@@ -191,7 +191,7 @@ class Transfer:
         if fault.rule is OPERAND:
             results = 0
         elif fault.rule is not UNKNOWN_CODE:
-            operands, signals = 0, signals - {control.read}
+            operands, signals = 0, signals - ({control.write} if facts.answers else {control.read})
         return bool((results | operands) >> fault.subject & 1) and (facts.product or signals <= {*fault.told})
 
 
