@@ -32,6 +32,7 @@ from sassir.analysis.allocation import check_allocation
 from sassir.analysis.ssa import verify_ssa
 from sassir.asm.parse import parse_instruction
 from sassir.asm.program import Function, Line
+from sassir.dialect.attributes import Origin, OriginAttr
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
@@ -80,8 +81,8 @@ class Tally:
             return
         if way == "blind":
             for op in kernel.body.walk():
-                if isinstance(op, SassInstruction):
-                    op.origin = None
+                if isinstance(op, SassInstruction) and op.origin is not None:
+                    op.origin = OriginAttr(Origin(op.origin.data.offset))
         size = sum(isinstance(op, SassInstruction) for op in kernel.body.walk())
         start = time.process_time()
         try:
@@ -94,8 +95,7 @@ class Tally:
         self.seconds += time.process_time() - start
         verify_ssa(kernel.body)
         check_allocation(kernel.body)
-        if way != "blind":  # without origins, immediates that the linker fills in have no place any more
-            emit_function(kernel)
+        emit_function(kernel)
         self.allocated += 1
         self.more += found.registers > before + SLACK or found.loads > 0
         self.instructions += size
@@ -139,7 +139,7 @@ def measure(path: Path, seconds: float) -> dict[str, dict[str, Tally]]:
         entries = {s.index for s in cubin.code if s.head is not None and s.head.entry}
         for function in rng.sample(program.functions, min(PER_FILE, len(program.functions))):
             if len(function.lines) <= LARGEST and function.section in entries:
-                known: JumpTables = tables.get(function.section, {}) if function.section is not None else {}
+                known: JumpTables = tables.get(function.section or 0, {})
                 for way, tally in by_way.items():
                     tally.add(lift_function(function, known, callees), cubin.arch, way, file.name)
         spent[arch] = spent.get(arch, 0) + time.process_time() - start

@@ -75,10 +75,21 @@ def _places(places: list[int]) -> str:
     return "64 and more" if most - least > 64 else f"{least} to {most}"
 
 
+def mutants(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/semantic_mutants.py found."""
+    share = found["caught"] / max(1, found["changed"])
+    yield f"{found['launched']} of {len(found['mutants'])} mutants launched; {found['changed']} of them change the results,"
+    yield f"and the emulator caught {found['caught']} of those ({share:.1%})."
+    yield f"{found['identical']} kernels against their rebuild: {len(found['false_alarms'])} false alarms."
+    if found["unsound"] is not None:
+        yield f"Proven equal, but with other results: {found['unsound']}."
+
+
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
     "checks": checks,
     "launches": launches,
+    "mutants": mutants,
     "forms": forms,
 }
 

@@ -41,6 +41,8 @@ ARCH = "sm_90"
 SECONDS = 20
 """For one mutant in the emulator."""
 CAUGHT = 0.98
+CHANGED = ("different", "failed")
+"""Outcomes on the GPU of a mutant that shows."""
 
 
 @cache
@@ -118,11 +120,19 @@ def run_emulate(options: argparse.Namespace) -> int:
             found.append(mutant)
             verdicts = f"{mutant.emulator:10}{mutant.symbolic or '':10}"
             print(f"{len(found):4} {mutant.kernel:18}{mutant.kind:18}{verdicts} {mutant.after}", flush=True)
-    unsound = [m for m in found if m.symbolic == "holds" and m.emulator == "fails"]
-    record = {"identical": len(entries), "false_alarms": alarms, "unsound": len(unsound), "mutants": [asdict(m) for m in found]}
+    unsound = _unsound(found)
+    record = {"identical": len(entries), "false_alarms": alarms, "unsound": unsound, "mutants": [asdict(m) for m in found]}
     options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     print(f"{_count(found)}; {len(alarms)} false alarms; {time.perf_counter() - begin:.0f} s; written to {options.output}")
     return 1 if alarms or unsound else 0
+
+
+def _unsound(mutants: Sequence[Mutant]) -> int | None:
+    """How many are proven equal that compute something else; None where no proof was tried."""
+    proven = [m for m in mutants if m.symbolic == "holds"]
+    if all(m.symbolic is None for m in mutants):
+        return None
+    return sum(m.emulator == "fails" or m.gpu in CHANGED for m in proven)
 
 
 def _count(mutants: Sequence[Mutant]) -> str:
@@ -140,10 +150,11 @@ def run_launch(options: argparse.Namespace) -> int:
             if options.faults or not _faulted(mutant):
                 mutant.gpu, mutant.gpu_detail = device.compare(mutant)
                 print(f"{mutant.kernel:18}{mutant.kind:18}{mutant.emulator:10}{mutant.gpu:10} {mutant.after}", flush=True)
-    changed = [m for m in mutants if m.gpu in ("different", "failed")]
+    changed = [m for m in mutants if m.gpu in CHANGED]
     missed = [m for m in changed if m.emulator != "fails"]
     share = 1 - len(missed) / max(1, len(changed))
-    holds = share >= CAUGHT and not record["false_alarms"]
+    record["unsound"] = _unsound(mutants)
+    holds = share >= CAUGHT and not record["false_alarms"] and not record["unsound"]
     summary = {
         "device": info._asdict(),
         "date": date.today().isoformat(),

@@ -17,11 +17,12 @@ LAYERS = ["grammars", "asm", "cubin", "encoders", "isa", "launch", "dialect", "t
 def test_every_package_is_listed() -> None:
     """A folder that pyproject.toml forgets would be missing from the wheel."""
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    found = [
-        ".".join([package, *init.parent.relative_to(ROOT / folder).parts])
+    found = {
+        ".".join([package, *file.parent.relative_to(ROOT / folder).parts])
         for folder, package in FOLDERS.items()
-        for init in (ROOT / folder).rglob("__init__.py")
-    ]
+        for suffix in ("py", "txt", "toml", "lark")
+        for file in (ROOT / folder).rglob(f"*.{suffix}")
+    }
     assert sorted(listed) == sorted(found)
 
 

@@ -46,8 +46,8 @@ class Colouring:
         self._allowed = allowed
         done: set[int] = set()
         for b in flow.cfg.order:
-            before = next((self.exit[p] for p in flow.cfg.predecessors[b] if p in done), {})
-            self._colour(b, before)
+            before = next((self.exit[p] for p in flow.cfg.predecessors[b] if p in done), None)
+            self._colour(b, before or {})
             done.add(b)
 
     @property

@@ -64,7 +64,8 @@ def _goes_on(terminator: Operation, i: int) -> bool:
 
 
 def _stops(block: Block) -> bool:
+    """Control does not go on from the block, nor come back behind it as from a call."""
     last = block.last_op
-    if not isinstance(last, SassBranch) or (last.produces and last.successors):
+    if not isinstance(last, SassBranch) or last.CALLS:
         return False
     return not last.successors or last.successors[-1] is not block.next_block

@@ -1,8 +1,9 @@
-"""How many registers a kernel may take so that the blocks it is made for can still be launched."""
+"""What the cubin of a kernel says about its blocks, and how many registers that leaves for a thread."""
 
 from __future__ import annotations
 
 from math import prod
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -14,16 +15,26 @@ from sassir.dialect.container import ContainerAttr
 from sassir.translate.lift import CONTAINER
 
 
-def launch_limits(module: ModuleOp) -> dict[int | None, int]:
-    """The highest register count of each kernel by the index of its section, where its cubin says how large its blocks may be."""
+class LaunchBounds(NamedTuple):
+    """The blocks that a kernel is made for."""
+
+    threads: int | None = None
+    """Most threads of a block; None if the file does not say."""
+    shared: int = 0
+    """Bytes of static shared memory."""
+
+    def registers(self, arch: str) -> int:
+        """The highest register count with which such a block can still be launched."""
+        if self.threads is None:
+            return MOST_REGISTERS
+        return next(count for count in range(MOST_REGISTERS, 0, -1) if occupancy(arch, count, 0, self.threads).blocks)
+
+
+def launch_bounds(module: ModuleOp) -> dict[int | None, LaunchBounds]:
+    """The bounds of each kernel of a module with a cubin, by the index of its section."""
     container = module.attributes.get(CONTAINER)
     if not isinstance(container, ContainerAttr):
         return {}
-    summary = summarise(Cubin.read(container.bytes, "the container"))
-    blocks = {k.section: k.required_threads or k.max_threads for k in summary.kernels}
-    return {section: highest_count(summary.arch, prod(block)) for section, block in blocks.items() if block is not None}
-
-
-def highest_count(arch: str, threads: int) -> int:
-    """The most registers that each thread of a block of this size may have."""
-    return next(count for count in range(MOST_REGISTERS, 0, -1) if occupancy(arch, count, 0, threads).blocks)
+    kernels = summarise(Cubin.read(container.bytes, "the container")).kernels
+    blocks = {k.section: k.required_threads or k.max_threads for k in kernels}
+    return {k.section: LaunchBounds(prod(block) if (block := blocks[k.section]) else None, k.shared) for k in kernels}

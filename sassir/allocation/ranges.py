@@ -57,7 +57,9 @@ class Ranges:
 def live_ranges(liveness: Liveness) -> dict[SSAValue, Ranges]:
     """The ranges of every value, with the blocks as they lie in memory."""
     blocks = liveness.flow.blocks
-    found = {value: Ranges() for block in blocks for value in (*block.args, *[r for op in block.ops for r in op.results])}
+    found: dict[SSAValue, Ranges] = {}
+    for block in blocks:
+        found.update({value: Ranges() for value in (*block.args, *[r for op in block.ops for r in op.results])})
     at = 0
     for b, block in enumerate(blocks):
         start: dict[SSAValue, int] = dict.fromkeys((*liveness.live_in[b], *block.args), at)

@@ -27,12 +27,14 @@ _NEVER = FAR * FAR
 
 
 class Residence:
-    """Which values of one register file are in registers, with at most `limit` of them at once."""
+    """Which values of one register file are in registers, so that `spare` of those available stay free; those in `kept` do not leave."""
 
-    def __init__(self, flow: Flow, file: str, limit: int) -> None:
+    def __init__(self, flow: Flow, file: str, available: int, spare: int = 0, kept: Container[SSAValue] = ()) -> None:
         self.flow = flow
         self.file = file
-        self.limit = limit
+        self.limit = available - spare
+        self._spare = spare
+        self._kept = kept
         self.loops = Loops(flow.cfg)
         self.uses = NextUses(flow, self.loops, lambda value: file_of(value) == file)
         self.entry: list[Resident] = [{} for _ in flow.blocks]
@@ -68,7 +70,11 @@ class Residence:
     def _candidates(self, b: int) -> list[SSAValue]:
         """What lives at the start of a block, what is needed first before the others."""
         entry = self.uses.entry[b]
-        return sorted(entry, key=lambda v: (fixed(v) is None, entry[v]))
+        return sorted(entry, key=lambda v: (not self._stays(v), entry[v]))
+
+    def _stays(self, value: SSAValue) -> bool:
+        """The value must not leave."""
+        return fixed(value) is not None or value in self._kept
 
     def _at_join(self, b: int) -> Resident:
         """What every predecessor has in registers, then what some have."""
@@ -91,8 +97,8 @@ class Residence:
         """What the loop needs; and what only lives through it, as far as the loop leaves room."""
         entry = self.uses.entry[b]
         candidates = self._candidates(b)
-        inside = [v for v in candidates if entry[v] < FAR or fixed(v) is not None]
-        through = [v for v in candidates if entry[v] >= FAR and fixed(v) is None]
+        inside = [v for v in candidates if entry[v] < FAR or self._stays(v)]
+        through = [v for v in candidates if entry[v] >= FAR and not self._stays(v)]
         most = max(self._needed[block] for block in loop.blocks())
         room = max(0, self.limit - max(len(inside), most - len(through)))
         return dict.fromkeys((inside + through[:room])[: self.limit])
@@ -123,10 +129,11 @@ class Residence:
         excess = len(resident) - limit
         if excess <= 0:
             return
-        leaving = [v for v in resident if v not in needed and fixed(v) is None]
+        leaving = [v for v in resident if v not in needed and not self._stays(v)]
         if len(leaving) < excess:
             needs = self.limit + excess - len(leaving)
-            raise AllocationError(f"`{written(op)}` needs {needs} {self.file} registers at once; {self.limit} may be used")
+            spare = f", {self._spare} more are kept free to move groups" if self._spare else ""
+            raise AllocationError(f"`{written(op)}` needs {needs} {self.file} registers at once; {self.limit} may be used{spare}")
         leaving.sort(key=ahead.distance, reverse=True)
         for value in leaving[:excess]:
             del resident[value]

@@ -6,7 +6,7 @@ register at the start of its block shares the slot of the values passed to it, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -17,6 +17,7 @@ from sassir.allocation.registers import AllocationError
 from sassir.allocation.residence import Residence
 from sassir.allocation.storage import RegisterStorage, Slot, Storage, number_slots
 from sassir.analysis.effects import effects
+from sassir.analysis.liveness import home
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, keep_arguments, own_operands
 from sassir.dialect.instruction import SassInstruction
@@ -73,6 +74,7 @@ class Spiller:
         """Change the kernel. `make_storage` makes room for a number of slots. Returns how many loads were added."""
         self._share_slots()
         stored = self._values_to_store()
+        self._check_reached(stored)
         count = number_slots(list(dict.fromkeys(self._slots.values())))
         storage = make_storage(count) if count else None
         for value in stored:
@@ -146,6 +148,13 @@ class Spiller:
             self._slot(value)
         return [v for v in in_memory if v not in self._dropped]
 
+    def _check_reached(self, stored: Sequence[SSAValue]) -> None:
+        """What spilled values are addressed from is made at the start of the kernel, so control must come from there."""
+        places = [op.parent for op in self.residence.reloads] + [home(value) for value in stored]
+        for block in places:
+            if block is not None and not self.flow.cfg.dominates(0, self.flow.number[block]):
+                raise AllocationError(f"cannot spill in block ^{block.name_hint}: no way leads there from the start of the kernel")
+
     def _load(self, value: SSAValue, storage: Storage | None) -> Operation:
         """An instruction that makes a value again."""
         result = 0
@@ -155,7 +164,7 @@ class Spiller:
             assert isinstance(value.owner, Operation)
             made = value.owner.clone()
             made.properties.pop("origin", None)
-            result = list(value.owner.results).index(value)
+            result = [r is value for r in value.owner.results].index(True)
         else:
             assert storage is not None
             made = storage.load(self._slot(value))

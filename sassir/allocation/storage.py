@@ -57,14 +57,16 @@ class MemoryStorage(Storage):
     """Slots in memory, one behind the other from `offset` bytes behind an address in a register."""
 
     def __init__(self, store: str, load: str, address: SSAValue, offset: int, stride: int) -> None:
+        self.address = address
+        """Must stay in a register."""
         self._store, self._load = store, load
-        self._address, self._offset, self._stride = address, offset, stride
+        self._offset, self._stride = offset, stride
 
     def store(self, value: SSAValue, slot: Slot) -> Operation:
-        return instruction(f"{self._store} {self._place(slot)}, $R", [self._address, value])
+        return instruction(f"{self._store} {self._place(slot)}, $R", [self.address, value])
 
     def load(self, slot: Slot) -> Operation:
-        return instruction(f"{self._load} =R, {self._place(slot)}", [self._address])
+        return instruction(f"{self._load} =R, {self._place(slot)}", [self.address])
 
     def _place(self, slot: Slot) -> str:
         offset = self._offset + slot.number * self._stride

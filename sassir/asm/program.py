@@ -28,6 +28,8 @@ class Function(NamedTuple):
     """Byte offsets with a name: device functions, and labels of the listing it came from."""
     links: Mapping[int, str] = {}
     """What the linker or the driver fills in, by the original offset of the instruction: `ABS32_LO_32 vprintf`."""
+    shared: int = 0
+    """Bytes of static shared memory that the code needs beyond what the kernel had."""
 
     @property
     def size(self) -> int:

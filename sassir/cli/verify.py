@@ -28,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", help="which cubin of a file with several, for example sm_90")
     add_launch_arguments(parser)
     parser.add_argument("--tolerance", action="store_true", help="accept results within the launch file's tolerance: float facts were used")
-    seconds = "prove equality with z3, within S seconds (default: 30)"
-    parser.add_argument("--symbolic", type=float, nargs="?", const=30, metavar="S", help=seconds)
+    seconds = "prove equality with z3, within S seconds a kernel (default: 10)"
+    parser.add_argument("--symbolic", type=float, nargs="?", const=10, metavar="S", help=seconds)
     device = parser.add_mutually_exclusive_group()
     device.add_argument("--gpu", action="store_true", help="there must be a GPU (default: use one if there is)")
     device.add_argument("--no-gpu", action="store_true", help="do not use a GPU")

@@ -76,6 +76,8 @@ class Code(NamedTuple):
     renamed: bool = False
     """The instructions that were there before use other registers now."""
     resources: Resources = Resources()
+    shared: int = 0
+    """Bytes of static shared memory to add."""
 
 
 def words(section: CodeSection) -> tuple[int, ...]:

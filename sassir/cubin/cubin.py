@@ -14,6 +14,7 @@ from sassir.cubin.elf import SHT_REL, SHT_RELA, SHT_SYMTAB, STT_FUNC, Elf, Secti
 from sassir.cubin.nvinfo import SHT_NV_INFO, Attribute, read_attributes
 from sassir.cubin.relocation import Relocation, read_relocations
 from sassir.cubin.repair import repaired
+from sassir.cubin.shared import grown
 from sassir.errors import ContainerError, SassirWarning
 
 EM_CUDA = 190
@@ -156,6 +157,8 @@ class Cubin:
         if not code:
             return self.data
         data = self.elf.replaced(*repaired(self, code))
+        for index in [i for i, new in code.items() if new.shared]:
+            data = grown(Elf.read(data, self.where), self.elf.sections[index], self.arch, code[index].shared)
         names = {section.name for section in self.elf.sections}
         changed = [s for s in self.code if s.index in code and code[s.index].data != s.data]
         if stale := [s.kernel for s in changed if f".nv.capmerc{s.name}" in names]:

@@ -35,6 +35,8 @@ COLLECTIVE = ("WARPSYNC", "COLLECTIVE")
 
 ALLOCATED = "sass.allocated"
 """The attribute of a kernel that keeps its registers although others were freed: why."""
+SHARED = "sass.shared"
+"""The attribute of a kernel that needs more static shared memory than it had: bytes."""
 
 
 @irdl_op_definition

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sassir import isa
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import ZERO_REGISTERS
+from sassir.emulator.constants import MEMORY_DESCRIPTOR
 from sassir.emulator.lanes import Array, LaneError, Lanes
 from sassir.emulator.memory import GLOBAL_WINDOW
 from sassir.emulator.registers import Registers
@@ -21,6 +22,7 @@ _REGISTER = re.compile(r"\$((?:\.(?:64|U32|X4|X8|X16|reuse))*)")
 _NUMBER = re.compile(r"-?0x[0-9a-f]+|-?\d+")
 
 HIGH = np.uint32(GLOBAL_WINDOW >> 32)
+_DESCRIPTOR = np.uint32(MEMORY_DESCRIPTOR & 0xFFFFFFFF), np.uint32(MEMORY_DESCRIPTOR >> 32)
 
 
 class Term(NamedTuple):
@@ -38,15 +40,27 @@ class Address(NamedTuple):
     registers: Registers
     terms: tuple[Term, ...]
     offset: int
+    descriptor: tuple[int, int] | None = None
+    """Slots of the memory descriptor, low and high word."""
 
     def check(self, lanes: Lanes) -> None:
-        """Raise LaneError if one of the lanes has never written a register of the address."""
+        """Raise LaneError if one of the lanes has never written a register of the address, or has another descriptor."""
         defined = self.registers.defined
+        if self.descriptor is not None:
+            self._check_descriptor(self.descriptor, lanes.warps)
         for low, high, _ in self.terms:
             if defined[low] is not True:
                 self.registers.check(low, lanes)
             if high is not None and defined[high] is not True:
                 self.registers.check(high, lanes)
+
+    def _check_descriptor(self, slots: tuple[int, int], warps: Lanes) -> None:
+        for slot, expected in zip(slots, _DESCRIPTOR, strict=True):
+            self.registers.check(slot, warps)
+            wrong = self.registers.values[slot] != expected
+            if wrong.any() and (some := warps.where(wrong)).count:
+                name = self.registers.names[slot]
+                raise LaneError(f"{name} does not hold the memory descriptor, which is in constant bank 0", int(some.numbers[0]))
 
     def low(self, lanes: Lanes) -> NDArray[np.uint32]:
         """The low word, by active lane."""
@@ -122,7 +136,15 @@ def read_address(registers: Registers, instruction: Instruction, operand: int) -
     """The address that an operand names, for the emulator's registers. Raises as `parse_address`."""
     written, offset = parse_address(instruction, operand)
     slots = [(registers.slot(w.low), None if w.high is None else registers.slot(w.high), np.uint32(w.scale)) for w in written]
-    return Address(registers, tuple([Term(*slot) for slot in slots]), offset)
+    descriptor = descriptor_of(instruction, operand)
+    pair = None if descriptor is None else (registers.slot(descriptor), registers.slot(following(descriptor, 1)))
+    return Address(registers, tuple([Term(*slot) for slot in slots]), offset, pair)
+
+
+def descriptor_of(instruction: Instruction, operand: int) -> str | None:
+    """The first of the two registers with the memory descriptor that an address operand names; None if it names none."""
+    found = instruction.operands[operand]
+    return found.registers[0] if found.template.startswith("desc[$]") else None
 
 
 def following(name: str, distance: int) -> str:

@@ -16,7 +16,7 @@ from sassir.emulator.local import LocalMemory
 from sassir.emulator.mbarrier import Barriers
 from sassir.emulator.memory import GlobalMemory
 from sassir.emulator.module import Kernel
-from sassir.emulator.registers import Registers
+from sassir.emulator.registers import UNDEFINED, Registers
 from sassir.emulator.shared import SharedMemory
 from sassir.emulator.special import special_register
 from sassir.launch import Step as LaunchStep
@@ -33,6 +33,8 @@ class Checks:
     """A register that was never written is read."""
     races: bool = True
     """Warps of a block access the same shared memory without a barrier in between, and one of them writes."""
+    undefined: int = UNDEFINED
+    """What a register holds that was never written, where that is not refused."""
     steps: int = 2_000_000
     """Most instructions that one batch of blocks may execute; beyond, the kernel counts as endless."""
 
@@ -46,7 +48,7 @@ class Batch:
         self.memory = memory
         self.checks = checks
         self.banks: Mapping[int, Bank] = {0: bank0, **kernel.banks}
-        self.registers = Registers(checks.registers)
+        self.registers = Registers(checks.registers, checks.undefined)
         self.shared_size = kernel.summary.shared + launch.shared
         self._granule = min([4, *[access_width(i.modifiers) for i in kernel.code if i.mnemonic in _OWN_MEMORY]])
         self._threads = launch.block[0] * launch.block[1] * launch.block[2]

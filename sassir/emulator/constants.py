@@ -16,6 +16,8 @@ from sassir.launch import Step
 PARAMETER_WINDOW = 0x7E02 << 32
 """Where generic addresses of parameters would be; compared with by `__isGlobal`."""
 BANK_BYTES = 1 << 16
+MEMORY_DESCRIPTOR = 0x7E03_DE5C_7E03_DE5C
+"""Made up: the content of the real one is the driver's secret. Here it only tells that an access names it."""
 
 
 class Layout(NamedTuple):
@@ -30,7 +32,7 @@ class Layout(NamedTuple):
     dynamic_shared: int | None
     parameter_window: int
     descriptor: int | None
-    """The descriptor that global accesses name (64 bits; its content is the driver's secret and without effect here)."""
+    """The memory descriptor that global accesses name, 64 bits."""
 
 
 _LAYOUTS: Mapping[str, Layout] = {
@@ -89,5 +91,5 @@ def put_launch(bank: Bank, layout: Layout, step: Step, parameters: bytes, parame
         bank.put(layout.dynamic_shared, struct.pack("<I", step.shared))
     bank.put(layout.parameter_window, struct.pack("<Q", PARAMETER_WINDOW))
     if layout.descriptor is not None:
-        bank.put(layout.descriptor, struct.pack("<Q", 0))
+        bank.put(layout.descriptor, struct.pack("<Q", MEMORY_DESCRIPTOR))
     bank.put(parameter_offset, parameters)

@@ -22,12 +22,13 @@ Known = Flags | bool
 class Registers:
     """Registers, and whatever else is read like one, by slot. A value is never changed in place: it is replaced by a new array."""
 
-    def __init__(self, strict: bool) -> None:
-        """`strict`: it is refused to use what was never written."""
+    def __init__(self, strict: bool, undefined: int = UNDEFINED) -> None:
+        """`strict`: it is refused to use what was never written; `undefined`: what it holds, a predicate the lowest bit of that."""
         self.names: list[str] = []
         self.values: list[Array] = []
         self.defined: list[Known] = []
         self.strict = strict
+        self._undefined = np.full((1, 1), undefined, np.uint32)
         self._slots: dict[str, int] = {}
         self._pinned: set[int] = set()
         self._origins: dict[int, str] = {}
@@ -41,7 +42,7 @@ class Registers:
         if name not in self._slots:
             self._slots[name] = len(self.names)
             self.names.append(name)
-            self.values.append(_initial(name))
+            self.values.append(self._initial(name))
             self.defined.append(False)
         return self._slots[name]
 
@@ -52,13 +53,16 @@ class Registers:
         self.set(slot, value)
         return slot
 
+    def _initial(self, name: str) -> Array:
+        return (self._undefined & 1).astype(np.bool_) if register_file(name) in ("P", "UP") else self._undefined
+
     def reset(self, exists: Flags) -> None:
         """Forget everything that was written; the lanes of `exists` will count."""
         self._absent = ~exists
         self._origins.clear()
         for name, slot in self._slots.items():
             if slot not in self._pinned:
-                self.values[slot] = _initial(name)
+                self.values[slot] = self._initial(name)
                 self.defined[slot] = False
 
     def set(self, slot: int, value: Array) -> None:
@@ -112,9 +116,3 @@ _ZERO: dict[str, Array] = {
     "PT": np.ones((1, 1), np.bool_),
     "UPT": np.ones((1, 1), np.bool_),
 }
-
-
-def _initial(name: str) -> Array:
-    if register_file(name) in ("P", "UP"):
-        return np.zeros((1, 1), np.bool_)
-    return np.full((1, 1), UNDEFINED, np.uint32)

@@ -62,16 +62,18 @@ lsu       | late           | memory                | w r   | lsu/shared | LDS LD
 lsu       | late           | memory                | w r   | lsu/atoms  | ATOMS
 lsu       | late           | memory                | w r p | lsu        | ATOM
 lsu       | late           | memory                | w r   | lsu        | ATOMG LD LDG LDG.256 LDL RED REDG ST STG STG.256 STL STS STSM
-lsu       | late           | memory                | w r u |            | CCTL CCTLL CCTLT GETLMEMBASE LDGMC LDGSTS MOVM QSPC REDAS
-lsu       | late           | memory                | w r u |            | SETLMEMBASE STAS ARRIVES
-lsu       | late           | late                  | w r u |            | SYNCS
+lsu       | late           | memory                | w r u | lsu        | ARRIVES LDGSTS
+lsu       | late           | memory                | w r u |            | CCTL CCTLL CCTLT GETLMEMBASE LDGMC MOVM QSPC REDAS
+lsu       | late           | memory                | w r u |            | SETLMEMBASE STAS
+lsu       | late           | late                  | w r u | lsu        | SYNCS
 lsu       | late           | late                  | w r   |            | LDC
 lsu       | late           | late                  | w r   |            | AL2P ALD AST IPA ISBERD ISBEWR LDTRAM OUT PIXLD
 tex       | late           | late                  | w r   | tex/tex    | FOOTPRINT TEX TLD TLD4 TMML TXD TXQ
 tex       | late           | late                  | w r   |            | SUATOM SULD SUQUERY SURED SUST
 tma       | late           | memory                | w r u |            | UBLKCP UBLKPF UBLKRED UGETNEXTWORKID UMEMSETS UREDGR USTGR
 tma       | late           | memory                | w r u |            | UTMACCTL UTMALDG UTMAPF UTMAREDG UTMASTG
-adu       | late           | memory                | w r   |            | B2R BAR S2R
+adu       | late           | memory                | w r   | adu/adu    | B2R
+adu       | late           | memory                | w r   |            | BAR S2R
 adu       |                | memory                |       |            | ERRBAR FENCE LDGDEPBAR MEMBAR UCGABAR_ARV UCGABAR_WAIT
 adu       |                | memory                |       |            | UTMACMDFLUSH
 

@@ -58,7 +58,6 @@ DEPBAR                                                     4     4     4     4  
 ENDCOLLECTIVE                                              5     5     5     5     1      5      5
 MEMBAR                                                     5     6     6     6     6      6      6
 NANOSLEEP                                                  1     1     1     1     5      5      5
-WARPGROUP.ARRIVE                                           6     6     6     6     6      6      6
 WARPSYNC                                                   1     1     1     1     1      5      5
 WARPSYNC.COLLECTIVE                                        5     5     5     5     5      5      5
 YIELD                                                      1     4     4     4     5      5      5

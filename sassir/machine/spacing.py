@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from sassir import isa
 from sassir.asm.instruction import Instruction
-from sassir.machine.machine import Timing
+from sassir.machine.machine import Machine
 
-ANY, SENSITIVE, PRODUCT, GROUP_WAIT, ARRIVAL = "any", "sensitive", "product", "group wait", "arrival of copies"
+ANY, SENSITIVE = "any", "sensitive"
+PRODUCT, GROUP_WAIT, ARRIVAL, REDUCTION = "product", "group wait", "arrival of copies", "barrier with a result"
 """Kinds of instructions that must not come too soon after some others."""
 
 AFTER = {
@@ -19,6 +20,8 @@ AFTER = {
 }
 """The smallest distances in code of ptxas and Triton: of 50 products, 7 arrivals and 9 waits on sm_90a; ptxas puts a NOP between LDGSTS
 and ARRIVES to keep that one."""
+BEFORE_NEXT_RESULT = {"sm_75": 9, "sm_80": 11, "sm_86": 11, "sm_89": 11}
+"""From B2R to a second barrier, which would overwrite the result: the stall that ptxas puts there; from sm_90 on they are in order."""
 
 
 class Spacing(NamedTuple):
@@ -30,8 +33,9 @@ class Spacing(NamedTuple):
     """Cycles until an instruction of a kind may issue."""
 
 
-def spacing(instruction: Instruction, timing: Timing) -> Spacing:
+def spacing(instruction: Instruction, machine: Machine) -> Spacing:
     """The distances that `instruction` keeps."""
+    timing = machine.timing(instruction)
     kinds = {ANY}
     row = isa.describe(instruction.mnemonic, instruction.modifiers)
     in_memory = row is None or row.ordered or bool((row.loads | row.stores) - {"constant"})
@@ -43,8 +47,12 @@ def spacing(instruction: Instruction, timing: Timing) -> Spacing:
         kinds.add(GROUP_WAIT)
     if instruction.mnemonic == "ARRIVES":
         kinds.add(ARRIVAL)
+    if instruction.mnemonic == "BAR" and "RED" in instruction.modifiers:
+        kinds.add(REDUCTION)
     name = "HGMMA" if timing.group else ".".join((instruction.mnemonic, *instruction.modifiers[:1]))
     after = dict(AFTER.get(name, AFTER.get(instruction.mnemonic, {})))
+    if instruction.mnemonic == "B2R" and machine.arch in BEFORE_NEXT_RESULT:
+        after[REDUCTION] = BEFORE_NEXT_RESULT[machine.arch]
     if timing.settle > timing.minimum_stall:
         after[SENSITIVE] = timing.settle
     return Spacing(frozenset(kinds), tuple(after.items()))

@@ -24,10 +24,10 @@ MEMORY = 1 << len(REGISTERS)
 _FENCES = {"FENCE": "write", "LDTM": "write", "MEMBAR": "read", "SYNCS.EXCH": "write"}
 """What orders memory, and the scoreboard field by which it tells its end, as ptxas uses it. LDTM is one because the PTX instruction
 that waits for it becomes the wait of a NOP, which is not kept: it must be over before threads are told that it is."""
-_ANSWERING = "ATOM"
-"""A generic atomic that returns no value only tells whether its address was one in shared memory: that comes as the operands are read."""
 _GROUP_ENDS = {"LDGDEPBAR": "write", "UTMACMDFLUSH": "read"}
 """What closes a group of asynchronous copies, and the field whose scoreboard DEPBAR counts."""
+_COUNTING = "DEPBAR"
+"""It waits for scoreboards, and for nothing else."""
 _SCOREBOARD = re.compile(r"SB([0-5])")
 _GENERAL, _UNIFORM, _CONVERGENCE = [bits(range(file.FIRST, file.FIRST + file.COUNT)) for file in (R, UR, B)]
 """The registers of three files. The hardware itself waits for convergence registers (Mesa NAK)."""
@@ -118,19 +118,19 @@ def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
         instruction = instruction._replace(guard=Operand.parse(f"{guard}0"))
     timing, other = machine.timing(instruction), other_effects(op)
     fence = next((field for name, field in _FENCES.items() if f"{instruction.name}.".startswith(f"{name}.")), None)
-    in_memory = other.ordered or bool((other.loads | other.stores) - {"constant"})
+    in_memory = mnemonic != _COUNTING and (other.ordered or bool((other.loads | other.stores) - {"constant"}))
     counts = [int(match[1]) for operand in instruction.operands if (match := _SCOREBOARD.fullmatch(operand.text))]
     return Kind(
         mnemonic,
         timing,
-        spacing(instruction, timing),
+        spacing(instruction, machine),
         (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0),
         MEMORY if in_memory else 0,
         0 if fence is None else MEMORY,
         expected_latency(mnemonic),
-        fence or ("read" if mnemonic == _ANSWERING and "R" not in op.template.data.write_files else "write"),
+        fence or ("read" if timing.predicate_at_read and {*op.template.data.write_files} == {"P"} else "write"),
         _GROUP_ENDS.get(mnemonic),
-        counts[0] if counts and mnemonic == "DEPBAR" else None,
+        counts[0] if counts and mnemonic == _COUNTING else None,
     )
 
 

@@ -131,7 +131,8 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
             old = _labels(section)
             labels = {old[name]: offset for name, offset in function.labels.items() if name in old}
             instructions, needs = [line.instruction for line in function.lines], resources(function, counts(cubin, section), program.arch)
-            changed[section.index] = Code(data, moved, labels, instructions, _is_renamed(function, section, program.arch), needs)
+            renamed = _is_renamed(function, section, program.arch)
+            changed[section.index] = Code(data, moved, labels, instructions, renamed, needs, function.shared)
     return cubin.rebuild(changed)
 
 

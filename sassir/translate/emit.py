@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from sassir.analysis.allocation import check_allocation
 from sassir.asm.control import Control
@@ -16,7 +17,7 @@ from sassir.asm.program import Function, Line, Program
 from sassir.dialect import internals
 from sassir.dialect.container import ContainerAttr
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp, OpaqueOp
+from sassir.dialect.operations import SHARED, EndOp, KernelOp, LabelOp, NextOp, OpaqueOp
 from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
 from sassir.dialect.template import ADDRESS, LINKED, PLACE, READ, WRITE
@@ -82,6 +83,8 @@ class _Layout:
     def __init__(self, kernel: KernelOp) -> None:
         self.section = None if kernel.section is None else kernel.section.data
         self.name = kernel.function.data
+        more = kernel.attributes.get(SHARED)
+        self.shared = more.data if isa(more, IntAttr[int]) else 0
         self.places: list[_Place] = []
         self.starts: dict[Block, int] = {}
         self.labels: dict[str, int] = {}
@@ -126,7 +129,7 @@ class _Layout:
         """Every operation as an instruction."""
         lines = tuple([self._line(op, offset) for op, offset in self.places])
         links = dict([link for op, _ in self.places if (link := _link(op)) is not None])
-        return Function(self.name, self.section, lines, self.exported, links)
+        return Function(self.name, self.section, lines, self.exported, links, self.shared)
 
     def _line(self, op: SassInstruction, offset: int) -> Line:
         place = self._named_place(op, offset)

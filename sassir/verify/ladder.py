@@ -22,7 +22,7 @@ from sassir.verify.report import Layer, Report
 from sassir.verify.schedule import check_schedule
 
 NO_FACTS = Facts()
-EMULATOR_SECONDS = 20
+EMULATOR_SECONDS = 15
 """Time for the emulator, so that the whole ladder takes half a minute at most."""
 
 

@@ -39,6 +39,7 @@ class Exclusive(NamedTuple):
 
 State = dict[SSAValue | str, Values | Exclusive]
 """By place: a value of the new kernel, or the address of a spill slot."""
+_EXCLUSIVE = ("LOP3", "ULOP3", "PLOP3", "UPLOP3")
 _SAME = ("MOV", "UMOV", "SEL", "USEL", "ISETP", "UISETP", "R2UR", "PLOP3", "UPLOP3")
 
 
@@ -125,10 +126,10 @@ class ValueFlow:
             state[op.template.text.split("]")[0]] = state[operands[1]]
         elif name in ("LDL", "LDS"):
             state[op.results[0]] = state.get("[" + op.template.text.split("[")[1].split("]")[0], frozenset())
-        elif len(operands) == 2:
+        elif name in _EXCLUSIVE and len(operands) == 2:
             state[op.results[0]] = _exclusive(state[operands[0]], state[operands[1]])
         elif name in _SAME:
-            state[op.results[0]] = state[operands[0]]
+            state[op.results[0]] = state.get(operands[0], frozenset())
 
     def _along(self, block: Block, i: int, target: Block, state: State) -> State:
         """What holds at the start of successor `i` of `block`."""

@@ -45,4 +45,5 @@ def seconds(blocks: int) -> float:
 
 def test_a_kernel_of_eight_times_the_blocks() -> None:
     small = min(seconds(100) for _ in range(3))
-    assert seconds(100 * TIMES) < MOST * TIMES * small
+    large = min(seconds(100 * TIMES) for _ in range(2))
+    assert large < MOST * TIMES * small

@@ -65,8 +65,9 @@ def test_three_quarters_of_the_registers(name: str, freed: Freed, same_values: S
         check = same_values(kernel)
         try:
             found = allocate(kernel, arch, most)
-        except AllocationError as error:
-            assert "registers" in str(error) or "stack pointer" in str(error)
+        except AllocationError as refused:
+            message = str(refused)
+            assert "registers" in message or "stack pointer" in message
             continue
         verify_ssa(kernel.body)
         check_allocation(kernel.body)

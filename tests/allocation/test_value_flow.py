@@ -16,7 +16,8 @@ Kernel = Callable[[str], KernelOp]
 SameValues = Callable[[KernelOp], Callable[[], None]]
 
 MANY = "\n".join([f'%c{i} = sass.s2r "=R, SR_CLOCKLO"()' for i in range(24)])
-SUM = MANY + '\n%s0 = sass.mov "=R, $R"(%c0)\n' + "\n".join([f'%s{i} = sass.iadd3 "=R, $R, $R, RZ"(%s{i - 1}, %c{i})' for i in range(1, 24)])
+SUMS = [f'%s{i} = sass.iadd3 "=R, $R, $R, RZ"(%s{i - 1}, %c{i})' for i in range(1, 24)]
+SUM = "\n".join([MANY, '%s0 = sass.mov "=R, $R"(%c0)', *SUMS])
 
 
 def ops(kernel: KernelOp, mnemonic: str) -> list[SassInstruction]:

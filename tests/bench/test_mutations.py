@@ -44,8 +44,8 @@ def test_a_mutant_has_one_other_instruction() -> None:
         before, after = (found[int(mutant.function)].lines for found in functions)
         differing = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a.instruction != b.instruction]
         assert differing == [mutant.line]
-        assert before[mutant.line].instruction.text == mutant.before
-        assert after[mutant.line].instruction.text == mutant.after
+        line = int(mutant.line)
+        assert (before[line].instruction.text, after[line].instruction.text) == (mutant.before, mutant.after)
 
 
 def test_the_choice_is_the_same_every_time() -> None:

@@ -33,16 +33,7 @@ def kernels(module: ModuleOp) -> list[KernelOp]:
     return [op for op in module.body.ops if isinstance(op, KernelOp)]
 
 
-LONG = {"calls.sm_120", "calls.cuda12.sm_120", "isa_scalar.sm_120a"}
-"""Where a distance assumed for sm_120 is longer than a stall count behind RET can be: the kernel is refused."""
-
-
-def _cubins() -> list[object]:
-    gap = pytest.mark.xfail(reason="an assumed latency of sm_120 is too careful; see the cells marked loose in its table")
-    return [pytest.param(p, marks=gap, id=p.stem) if p.stem in LONG else pytest.param(p, id=p.stem) for p in CUBINS]
-
-
-@pytest.mark.parametrize("path", _cubins())
+@pytest.mark.parametrize("path", CUBINS, ids=lambda path: path.stem)
 @pytest.mark.filterwarnings("ignore::sassir.errors.SassirWarning")
 def test_the_checker_accepts_it(path: Path) -> None:
     module = read_module(path.read_bytes())

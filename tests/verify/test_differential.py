@@ -111,14 +111,22 @@ def test_overlapping_buffers_are_tried_unless_a_fact_excludes_them(
     assert "x is y: z[0]" in layer.detail
 
 
-def test_a_register_that_was_never_written_is_doubtful_if_the_results_are_equal(bench: Bench, edited: Edit) -> None:
+def test_a_register_that_was_never_written_does_not_matter_if_no_result_depends_on_it(bench: Bench, edited: Edit) -> None:
     """An allocator may exchange two registers by three XORs when one of them holds nothing."""
     cubin, file = bench("poly_strict")
     control = "[B------:R-:W-:Y:S05]"
     exchange = "".join(f"{control} LOP3.LUT {d}, R6, R40, RZ, 0x3c, !PT ;\n" for d in ("R6", "R40", "R6", "R6", "R40", "R6"))
     layer = compare(cubin, edited(cubin, ("[B------:R-:W-:-:S02] /*0730*/", exchange + "[B------:R-:W-:-:S02] /*0730*/")), file)
-    assert layer.verdict == "undecided"
-    assert "R40, never written" in layer.detail
+    assert layer.verdict == "holds"
+    assert all("R40, never written" in check.detail for check in layer.checks)
+    dependent = edited(cubin, ("/*0730*/ ", "FADD R6, R6, R40 ;\n[B------:R-:W-:-:S02] /*0730*/ "))
+    assert compare(cubin, dependent, file).verdict == "fails"
+
+
+def test_a_memory_descriptor_is_needed(bench: Bench, edited: Edit) -> None:
+    cubin, file = bench("saxpy_gs")
+    layer = compare(cubin, edited(cubin, ("ULDC.64 UR6, c[0x0][0x208] ;", "NOP ;")), file)
+    assert "UR6 is used, but it was never written" in layer.detail
 
 
 def test_where_the_original_fails_nothing_is_decided(bench: Bench, edited: Edit) -> None:

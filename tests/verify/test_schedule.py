@@ -20,18 +20,7 @@ from sassir.verify.schedule.check import check_function
 CUBINS = sorted((Path(__file__).parents[1] / "cubins").glob("*.cubin"))
 
 
-IN_ORDER = {"asynchronous.sm_90", "asynchronous.sm_100", "emulated.sm_90", "isa_tensor.sm_120a"} | {
-    f"isa_scalar.sm_{arch}" for arch in ("75", "80", "90a", "100a", "120a")
-}
-"""Where ptxas relies on an order that is not described yet: of 64-bit conversions, B2R, LDGSTS and ARRIVES."""
-
-
-def _cubins() -> list[object]:
-    gap = pytest.mark.xfail(reason="an in-order queue of ptxas that sassir.machine does not describe yet")
-    return [pytest.param(p, marks=gap, id=p.stem) if p.stem in IN_ORDER else pytest.param(p, id=p.stem) for p in CUBINS]
-
-
-@pytest.mark.parametrize("path", _cubins())
+@pytest.mark.parametrize("path", CUBINS, ids=lambda path: path.stem)
 def test_the_compiler_is_right(path: Path) -> None:
     assert [f for f in check_schedule(read_program(path.read_bytes())) if f.error] == []
 

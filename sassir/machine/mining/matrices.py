@@ -77,15 +77,17 @@ def _known_cells(kind: str, base: str, shown: Shown, from_chain: set[tuple[int, 
         if waits is not None:
             found[cell] = waits
         elif sample is not None and _is_enough(kind, sample, cell in from_chain, told):
-            found[cell] = _cell(sample, "l" if _may_be_less(kind, sample, told) else "c" if cell in from_chain else "m")
+            sure = "c" if cell in from_chain else "m" if sample.pairs >= ENOUGH else "l"
+            found[cell] = _cell(sample, "l" if _may_be_less(kind, sample, told) else sure)
         elif told is not None:
             found[cell] = told
     return found
 
 
 def _is_enough(kind: str, sample: Sample, from_chain: bool, published: Cell | None) -> bool:
-    """Whether the samples decide: there are enough of them, and the smallest distance is no chance."""
-    if sample.pairs < ENOUGH and not (kind == "raw" and from_chain):
+    """Whether the samples decide: there are enough of them, or an assumption is too careful; and the smallest distance is no chance."""
+    assumed = published is not None and published.letter == "a" and sample.cycles < published.cycles
+    if sample.pairs < ENOUGH and not (kind == "raw" and (from_chain or assumed)):
         return False
     if published is not None and published.cycles >= sample.cycles:
         return True

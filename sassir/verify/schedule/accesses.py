@@ -10,7 +10,7 @@ from sassir import isa
 from sassir.asm.control import SCOREBOARDS
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import ZERO_REGISTERS, Operand
-from sassir.dialect.registers import NUMBER, REGISTERS, UR, B, R
+from sassir.dialect.registers import NUMBER, REGISTERS, UP, UR, B, P, R
 from sassir.machine import Machine, Timing
 from sassir.machine.spacing import Spacing, spacing
 from sassir.translate.shape import Shape, bits
@@ -19,12 +19,11 @@ from sassir.verify.schedule.flight import Drain
 MEMORY = 1 << len(REGISTERS)
 """Memory, as one more register: a fence that signals its end writes it late, what accesses memory reads it."""
 _FENCES = frozenset({"FENCE", "MEMBAR"})
-_ANSWERING = "ATOM"
-"""A generic atomic that returns no value tells only whether its address was one in shared memory."""
 WARPGROUP = SCOREBOARDS
 """The number of `gsb0`, the counter of warpgroup products, behind those of the scoreboards."""
 _GROUP = "warpgroup"
 """The queue of warpgroup products."""
+PREDICATES = bits([*range(P.FIRST, P.FIRST + P.COUNT), *range(UP.FIRST, UP.FIRST + UP.COUNT)])
 _GENERAL = bits(range(R.FIRST, R.FIRST + R.COUNT))
 _UNIFORM = bits(range(UR.FIRST, UR.FIRST + UR.COUNT))
 _CONVERGENCE = bits(range(B.FIRST, B.FIRST + B.COUNT))
@@ -69,8 +68,8 @@ class Accesses(NamedTuple):
     """A CTA barrier that the warp passes only when the memory instructions before it have read their operands."""
     fence: bool
     """A fence, which is over when the scoreboard that it signals says so."""
-    answers: bool
-    """Its results are there as soon as its operands are read."""
+    at_read: int
+    """Results, as bits, that are there as soon as its operands are read."""
     minimum_stall: int
     spacing: Spacing
     """Distances without registers."""
@@ -116,7 +115,7 @@ def _kind(instruction: Instruction, machine: Machine) -> _Kind:
         _drain(instruction) if "DEPBAR" in instruction.name else (),
         instruction.mnemonic == "BAR" and "SYNC" in instruction.modifiers and "DEFER_BLOCKING" not in instruction.modifiers,
         _memory(instruction),
-        spacing(instruction, timing),
+        spacing(instruction, machine),
         max([cell.cycles for column in (*timing.readers, timing.guard) for cell in machine.war[column]]),
     )
 
@@ -147,7 +146,7 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.drain,
         kind.barrier,
         instruction.mnemonic in _FENCES,
-        instruction.mnemonic == _ANSWERING and not shape.write_set & _GENERAL,
+        shape.write_set & PREDICATES if timing.predicate_at_read else 0,
         timing.minimum_stall,
         kind.spacing,
         kind.reach if reads else 0,
@@ -156,6 +155,9 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
 
 
 def _memory(instruction: Instruction) -> int:
+    """Whether it must come after a fence: it accesses memory, or is ordered, but not because it only waits for scoreboards."""
+    if instruction.mnemonic == "DEPBAR":
+        return 0
     row = isa.describe(instruction.mnemonic, instruction.modifiers)
     return MEMORY if row is not None and (row.ordered or (row.loads | row.stores) - {"constant"}) else 0
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from functools import cache
 
 from sassir.asm.control import Control
-from sassir.dialect.registers import UP, P
 from sassir.machine import Latency, Machine
 from sassir.machine.scoreboards import SIGNAL_DISTANCE
 from sassir.machine.spacing import SENSITIVE
-from sassir.translate.shape import bits, members
-from sassir.verify.schedule.accesses import MEMORY, WARPGROUP, Accesses
+from sassir.translate.shape import members
+from sassir.verify.schedule.accesses import MEMORY, PREDICATES, WARPGROUP, Accesses
 from sassir.verify.schedule.flight import Condition, Flight, Late, Write, excludes
 from sassir.verify.schedule.rules import (
     BARRIER,
@@ -30,8 +29,6 @@ from sassir.verify.schedule.rules import (
     Fault,
     Rule,
 )
-
-_PREDICATES = bits([*range(P.FIRST, P.FIRST + P.COUNT), *range(UP.FIRST, UP.FIRST + UP.COUNT)])
 
 
 class Transfer:
@@ -134,8 +131,8 @@ class Transfer:
                 known[register] = (write,) if condition is None else (*known.get(register, ()), write)
             elif condition is None and register in known:
                 del known[register]
-        if facts.write_set & _PREDICATES:
-            for register in members(facts.write_set & _PREDICATES):
+        if facts.write_set & PREDICATES:
+            for register in members(facts.write_set & PREDICATES):
                 flight.versions[register] = flight.versions.get(register, 0) + 1
         flight.clock += stall
         if flight.reads:
@@ -166,13 +163,15 @@ class Transfer:
 
     def _start_late(self, flight: Flight, line: int, condition: Condition | None) -> None:
         facts, control = self.facts[line], self.controls[line]
-        write = (WARPGROUP if facts.closes else None) if facts.product else control.read if facts.answers else control.write
+        write = (WARPGROUP if facts.closes else None) if facts.product else control.write
         done = ((write, 1),) if write is not None else ()
-        if facts.late_writes:
-            flight.start(Late(True, facts.returns, condition, done), facts.late_writes)
+        read = tuple(sorted({*done, *([(control.read, 1)] if control.read is not None else [])}))
+        if facts.late_writes & ~facts.at_read:
+            flight.start(Late(True, facts.returns, condition, done), facts.late_writes & ~facts.at_read)
+        if facts.at_read:
+            flight.start(Late(True, facts.queue, condition, read), facts.at_read)
         if facts.late_reads:
-            read = {*done, *([(control.read, 1)] if control.read is not None else [])}
-            flight.start(Late(False, facts.queue, condition, tuple(sorted(read))), facts.late_reads)
+            flight.start(Late(False, facts.queue, condition, read), facts.late_reads)
 
     def leave(self, flight: Flight, line: int, faults: list[Fault]) -> None:
         """Control goes from `line` to code that is not known, which may touch every register."""
@@ -191,7 +190,7 @@ class Transfer:
         if fault.rule is OPERAND:
             results = 0
         elif fault.rule is not UNKNOWN_CODE:
-            operands, signals = 0, signals - ({control.write} if facts.answers else {control.read})
+            operands, signals = 0, signals if facts.at_read >> fault.subject & 1 else signals - {control.read}
         return bool((results | operands) >> fault.subject & 1) and (facts.product or signals <= {*fault.told})
 
 

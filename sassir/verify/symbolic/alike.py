@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sassir.verify.symbolic.terms import Term, multiples, subtract
+from sassir.verify.symbolic.terms import Term, linear, subtract
 
 Pair = tuple[Term, Term]
 
@@ -48,8 +48,8 @@ def _summands(a: Term, b: Term) -> list[Pair]:
     if difference.op == "sum" and difference.args[-1] != 0:
         return []
     modulus = 1 << a.width
-    left = sorted([(k, t.number, t) for t, k in multiples(difference).items() if t in multiples(a)])
-    right = sorted([(modulus - k, t.number, t) for t, k in multiples(difference).items() if t not in multiples(a)])
+    left = sorted([(k, t.number, t) for t, k in linear(difference)[0].items() if t in linear(a)[0]])
+    right = sorted([(modulus - k, t.number, t) for t, k in linear(difference)[0].items() if t not in linear(a)[0]])
     if [k for k, _, _ in left] != [k for k, _, _ in right]:
         return []
     return [(x, y) for (_, _, x), (_, _, y) in zip(left, right, strict=True)]

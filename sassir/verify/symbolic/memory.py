@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sassir.verify.symbolic import terms
+from sassir.verify.symbolic import terms, words
 from sassir.verify.symbolic.terms import MEMORY, Term
 
 Apart = Callable[[Term, Term], bool]
@@ -46,14 +46,14 @@ def load(memory: Term, address: Term, width: int, apart: Apart) -> Term:
 
 def distinct(a: Term, b: Term) -> bool:
     """The low words are a known distance apart."""
-    return bool(terms.distance(terms.low(a), terms.low(b)))
+    return bool(terms.distance(words.low(a), words.low(b)))
 
 
 def of_different_buffers(pointers: frozenset[Term]) -> Apart:
     """`distinct`, or made from two different ones of these low words of pointers, which do not alias."""
 
     def root(address: Term) -> Term | None:
-        found = [part for part, factor in terms.multiples(terms.low(address)).items() if part in pointers and factor == 1]
+        found = [part for part, factor in terms.linear(words.low(address))[0].items() if part in pointers and factor == 1]
         return found[0] if len(found) == 1 else None
 
     def apart(a: Term, b: Term) -> bool:

@@ -14,7 +14,7 @@ from sassir.asm.instruction import INSTRUCTION_BYTES, Instruction
 from sassir.asm.operand import ZERO_REGISTERS, Operand
 from sassir.emulator.address import following
 from sassir.emulator.control import is_predicate, target_of
-from sassir.verify.symbolic import terms
+from sassir.verify.symbolic import terms, words
 from sassir.verify.symbolic.accesses import Accesses
 from sassir.verify.symbolic.side import Side, UnknownError, blanked, registers_read, registers_written, simple_space, undefined, width_of
 from sassir.verify.symbolic.terms import FALSE, TRUE, Term
@@ -123,7 +123,7 @@ class Run:
         """To the address in a register, which must be that of the last call."""
         register = next(o for o in instruction.operands if o.registers).registers[0]
         displacement = next((o.displacement for o in instruction.operands if o.displacement is not None), None)
-        address = terms.concat(self.read(following(register, 1)), self.read(register)).value
+        address = words.concat(self.read(following(register, 1)), self.read(register)).value
         if displacement is None or address is None or not self.calls:
             raise UnknownError(f"`{instruction.text}` goes to a place that is not known")
         target = (address + INSTRUCTION_BYTES * place + displacement) // INSTRUCTION_BYTES

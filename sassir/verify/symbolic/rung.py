@@ -34,7 +34,9 @@ class SymbolicRung(NamedTuple):
         """See `sassir.verify.ladder.Rung`."""
         if importlib.util.find_spec("z3") is None:
             return Layer(NAME, "skipped", "z3 is not installed; install it with `pip install sassir[symbolic]`")
-        return summarise(NAME, self._checks(pair), "kernels are proven equal")
+        layer = summarise(NAME, self._checks(pair), "kernels are proven equal")
+        proven = all(check.verdict == "holds" for check in layer.checks)
+        return layer if proven or layer.verdict == "fails" else layer._replace(verdict="undecided")
 
     def _checks(self, pair: Pair) -> Iterator[Check]:
         original, candidate = Cubin.read(pair.original.cubin), Cubin.read(pair.candidate)

@@ -15,6 +15,7 @@ from sassir.emulator.batch import access_width
 from sassir.errors import SemanticsError
 from sassir.isa.semantics import Constant, Register, semantics
 from sassir.isa.semantics.evaluator import Source
+from sassir.machine.constant_bank import constant_bank
 from sassir.verify.symbolic import terms
 from sassir.verify.symbolic.terms import Term
 from sassir.verify.symbolic.values import NO_TERM, Value, term_of
@@ -90,6 +91,12 @@ class Side:
         if bank == 0 and offset in self._words:
             return terms.constant(self._words[offset], 32)
         return terms.variable(f"c[{bank:#x}][{offset:#x}]", 32)
+
+    @cached_property
+    def descriptor(self) -> tuple[Term, ...]:
+        """The words of the memory descriptor; none where there is none."""
+        offset = constant_bank(self.arch).descriptor
+        return () if offset is None else (self.constant(0, offset), self.constant(0, offset + WORD))
 
     @cached_property
     def without_effect(self) -> frozenset[str]:

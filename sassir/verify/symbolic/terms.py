@@ -8,7 +8,9 @@ whatever is known is computed. All rules hold for every value of the variables, 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 from typing import ClassVar, TypeAlias
+from weakref import WeakValueDictionary
 
 Leaf: TypeAlias = "Term | int | str"
 
@@ -16,8 +18,9 @@ Leaf: TypeAlias = "Term | int | str"
 class Term:
     """An interned expression. Build it with the functions of this module."""
 
-    __slots__ = ("args", "number", "op", "steady", "width")
-    _pool: ClassVar[dict[tuple[str, tuple[Leaf, ...], int], Term]] = {}
+    __slots__ = ("__weakref__", "args", "number", "op", "steady", "width")
+    _pool: ClassVar[WeakValueDictionary[tuple[str, tuple[Leaf, ...], int], Term]] = WeakValueDictionary()
+    _numbers: ClassVar[count[int]] = count()
 
     op: str
     args: tuple[Leaf, ...]
@@ -35,7 +38,7 @@ class Term:
         found = cls._pool.get(key)
         if found is None:
             found = object.__new__(cls)
-            found.op, found.args, found.width, found.number = op, args, width, len(cls._pool)
+            found.op, found.args, found.width, found.number = op, args, width, next(cls._numbers)
             found.steady = op != "passing" and all(a.steady for a in found.parts)
             cls._pool[key] = found
         return found
@@ -77,22 +80,17 @@ def apply(name: str, args: Iterable[Term], width: int) -> Term:
     return Term.of("function", (name, *args), width)
 
 
-def _linear(term: Term) -> tuple[dict[Term, int], int]:
-    """The term as a sum of multiples of other terms and a number."""
+def linear(term: Term) -> tuple[dict[Term, int], int]:
+    """The term as a sum: other terms, each with its factor, and a number."""
     if term.op == "sum":
         *pairs, number = term.args
         return dict(zip(pairs[::2], pairs[1::2], strict=True)), number  # type: ignore[return-value]
     if term.value is not None:
         return {}, term.value
     if term.op == "not":
-        parts, number = _linear(term.parts[0])
+        parts, number = linear(term.parts[0])
         return {t: -k for t, k in parts.items()}, -number - 1
     return {term: 1}, 0
-
-
-def multiples(term: Term) -> dict[Term, int]:
-    """The terms that are added up to it, each with its factor."""
-    return _linear(term)[0]
 
 
 def combine(terms: Iterable[tuple[Term, int]], width: int) -> Term:
@@ -100,7 +98,7 @@ def combine(terms: Iterable[tuple[Term, int]], width: int) -> Term:
     total: dict[Term, int] = {}
     number, mask = 0, (1 << width) - 1
     for term, factor in terms:
-        parts, rest = _linear(term)
+        parts, rest = linear(term)
         number += factor * rest
         for part, k in parts.items():
             total[part] = total.get(part, 0) + factor * k
@@ -124,10 +122,10 @@ def subtract(a: Term, b: Term) -> Term:
 
 def multiply(a: Term, b: Term) -> Term:
     """a * b"""
-    for x, y in ((a, b), (b, a)):
-        if x.value is not None:
-            return combine([(y, x.value)], a.width)
-    return Term.of("multiply", _sorted(a, b), a.width)
+    a, b = _known_first(a, b)
+    if a.value is not None:
+        return combine([(b, a.value)], a.width)
+    return Term.of("multiply", in_order(a, b), a.width)
 
 
 def distance(a: Term, b: Term) -> int | None:
@@ -142,141 +140,39 @@ def invert(a: Term) -> Term:
     return a.parts[0] if a.op == "not" else Term.of("not", (a,), a.width)
 
 
-def _sorted(a: Term, b: Term) -> tuple[Term, Term]:
+def _known_first(a: Term, b: Term) -> tuple[Term, Term]:
+    return (b, a) if a.value is None and b.value is not None else (a, b)
+
+
+def in_order(a: Term, b: Term) -> tuple[Term, Term]:
+    """Both, in the order in which an operation with two equal roles has them."""
     return (a, b) if a.number <= b.number else (b, a)
 
 
 def both(a: Term, b: Term) -> Term:
     """a & b, of bits or truth values."""
-    for x, y in ((a, b), (b, a)):
-        if x.value is not None:
-            if x.value == 0:
-                return x
-            if x is constant(-1, x.width):
-                return y
+    a, b = _known_first(a, b)
     if a.value is not None and b.value is not None:
         return constant(a.value & b.value, a.width)
-    if a is b:
+    if a.value == 0 or a is b:
         return a
-    return constant(0, a.width) if a is invert(b) else Term.of("and", _sorted(a, b), a.width)
-
-
-def either(a: Term, b: Term) -> Term:
-    """a | b, of bits or truth values."""
-    if joined := _joined(a, b) or _joined(b, a):
-        return joined
-    if a.value is None and b.value is None and a is not b and a is not invert(b) and a.width:
-        return Term.of("or", _sorted(a, b), a.width)
-    return invert(both(invert(a), invert(b)))
-
-
-def _joined(a: Term, b: Term) -> Term | None:
-    """a << 32 | b for two words."""
-    if a.width == 64 and a.op == "concat" and a.args[1] is _ZERO and b.op == "concat" and b.args[0] is _ZERO:
-        return concat(a.parts[0], b.parts[1])
-    return None
+    if a is constant(-1, a.width):
+        return b
+    return constant(0, a.width) if a is invert(b) else Term.of("and", in_order(a, b), a.width)
 
 
 def differ(a: Term, b: Term) -> Term:
     """a ^ b, of bits or truth values."""
     if a is b:
         return constant(0, a.width)
-    for x, y in ((a, b), (b, a)):
-        if x.value is not None:
-            if x.value == 0:
-                return y
-            if x is constant(-1, x.width):
-                return invert(y)
+    a, b = _known_first(a, b)
     if a.value is not None and b.value is not None:
         return constant(a.value ^ b.value, a.width)
-    return Term.of("xor", _sorted(a, b), a.width)
-
-
-def shift_left(a: Term, n: Term) -> Term:
-    """a << n; zero from n = width on."""
-    if n.value is None:
-        return Term.of("shl", (a, n), a.width)
-    if n.value == 32 and a.width == 64:
-        return concat(low(a), _ZERO)
-    return multiply(a, constant(1 << n.value, a.width)) if n.value < a.width else constant(0, a.width)
-
-
-def shift_right(a: Term, n: Term, signed: bool) -> Term:
-    """a >> n, filled with zeros, or with the sign; all of it from n = width on."""
-    if n.value == 0:
-        return a
-    if n.value == 32 and a.width == 64:
-        return (sign_extend if signed else zero_extend)(high(a), 64)
-    if a.value is not None and n.value is not None:
-        number = a.value - (1 << a.width) if signed and a.value >> a.width - 1 else a.value
-        return constant(number >> min(n.value, a.width), a.width)
-    return Term.of("ashr" if signed else "lshr", (a, n), a.width)
-
-
-def concat(upper: Term, lower: Term) -> Term:
-    """The bits of `upper` above those of `lower`."""
-    width = upper.width + lower.width
-    if upper.value is not None and lower.value is not None:
-        return constant(upper.value << lower.width | lower.value, width)
-    if upper.op == lower.op == "extract" and upper.args[0] is lower.args[0]:
-        return extract(upper.parts[0], lower.args[1], width) if upper.args[1] == lower.args[1] + lower.width else _concat(upper, lower)  # type: ignore[operator, arg-type]
-    return _concat(upper, lower)
-
-
-def _concat(upper: Term, lower: Term) -> Term:
-    return Term.of("concat", (upper, lower), upper.width + lower.width)
-
-
-def extract(a: Term, first: int, width: int) -> Term:
-    """`width` bits from bit `first` on."""
-    if width == a.width:
-        return a
-    if a.value is not None:
-        return constant(a.value >> first, width)
-    if a.op == "concat":
-        upper, lower = a.parts
-        if first >= lower.width:
-            return extract(upper, first - lower.width, width)
-        if first + width <= lower.width:
-            return extract(lower, first, width)
-    if a.op == "extract":
-        return extract(a.parts[0], first + a.args[1], width)  # type: ignore[operator]
-    if a.op == "sign_extend" and first + width <= a.parts[0].width:
-        return extract(a.parts[0], first, width)
-    if a.op == "if":
-        condition, yes, no = a.parts
-        return choose(condition, extract(yes, first, width), extract(no, first, width))
-    if first == 0 and a.op == "sum":
-        parts, number = _linear(a)
-        return combine([*[(extract(t, 0, width), k) for t, k in parts.items()], (constant(number, width), 1)], width)
-    if first == 0 and a.op == "multiply":
-        return multiply(*[extract(t, 0, width) for t in a.parts])
-    return Term.of("extract", (a, first), width)
-
-
-_ZERO = constant(0, 32)
-
-
-def low(a: Term) -> Term:
-    """The low word."""
-    return extract(a, 0, 32)
-
-
-def high(a: Term) -> Term:
-    """The word above the low one."""
-    return extract(a, 32, 32)
-
-
-def zero_extend(a: Term, width: int) -> Term:
-    """Zeros above."""
-    return concat(constant(0, width - a.width), a)
-
-
-def sign_extend(a: Term, width: int) -> Term:
-    """Copies of the highest bit above."""
-    if a.value is not None:
-        return constant(a.value - (a.value >> a.width - 1 << a.width), width)
-    return Term.of("sign_extend", (a,), width)
+    if a.value == 0:
+        return b
+    if a is constant(-1, a.width):
+        return invert(b)
+    return Term.of("xor", in_order(a, b), a.width)
 
 
 def equal(a: Term, b: Term) -> Term:
@@ -284,7 +180,7 @@ def equal(a: Term, b: Term) -> Term:
     if a.width == 0:
         return invert(differ(a, b))
     if a.width == MEMORY or (known := distance(a, b)) is None:
-        return TRUE if a is b else Term.of("equal", _sorted(a, b), 0)
+        return TRUE if a is b else Term.of("equal", in_order(a, b), 0)
     return FALSE if known else TRUE
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from sassir.verify.symbolic import terms
+from sassir.verify.symbolic import terms, words
 from sassir.verify.symbolic.terms import Term
 
 _Type = np.dtype[Any]
@@ -142,8 +142,8 @@ def _cast(term: Term, old: _Type, new: _Type) -> Term:
     if new.kind == "b":
         return terms.invert(terms.equal(term, terms.constant(0, term.width)))
     if _width(new) <= term.width:
-        return terms.extract(term, 0, _width(new))
-    return (terms.sign_extend if old.kind == "i" else terms.zero_extend)(term, _width(new))
+        return words.extract(term, 0, _width(new))
+    return (words.sign_extend if old.kind == "i" else words.zero_extend)(term, _width(new))
 
 
 def _absolute(a: Term, signed: bool) -> Term:
@@ -161,22 +161,22 @@ _UNARY: Mapping[np.ufunc, Callable[[Term, bool], Term]] = {
 _BINARY: Mapping[np.ufunc, Callable[[Term, Term, bool], Term]] = {
     np.add: lambda a, b, signed: terms.add(a, b),
     np.bitwise_and: lambda a, b, signed: terms.both(a, b),
-    np.bitwise_or: lambda a, b, signed: terms.either(a, b),
+    np.bitwise_or: lambda a, b, signed: words.either(a, b),
     np.bitwise_xor: lambda a, b, signed: terms.differ(a, b),
     np.equal: lambda a, b, signed: terms.equal(a, b),
     np.greater: lambda a, b, signed: terms.less(b, a, signed),
     np.greater_equal: lambda a, b, signed: terms.invert(terms.less(a, b, signed)),
-    np.left_shift: lambda a, b, signed: terms.shift_left(a, b),
+    np.left_shift: lambda a, b, signed: words.shift_left(a, b),
     np.less: terms.less,
     np.less_equal: lambda a, b, signed: terms.invert(terms.less(b, a, signed)),
     np.logical_and: lambda a, b, signed: terms.both(a, b),
-    np.logical_or: lambda a, b, signed: terms.either(a, b),
+    np.logical_or: lambda a, b, signed: words.either(a, b),
     np.logical_xor: lambda a, b, signed: terms.differ(a, b),
     np.maximum: lambda a, b, signed: terms.choose(terms.less(a, b, signed), b, a),
     np.minimum: lambda a, b, signed: terms.choose(terms.less(a, b, signed), a, b),
     np.multiply: lambda a, b, signed: terms.multiply(a, b),
     np.not_equal: lambda a, b, signed: terms.invert(terms.equal(a, b)),
-    np.right_shift: terms.shift_right,
+    np.right_shift: words.shift_right,
     np.subtract: lambda a, b, signed: terms.subtract(a, b),
 }
 """Each also takes whether the integers are signed."""

@@ -79,7 +79,7 @@ class Walk:
         known = self.known[point]
         runs: list[Run] = []
         for side, place, calls, registers in zip(self.sides, point.places, point.calls, known.registers, strict=True):
-            accesses = Accesses(known.memory, self.cells, self.apart, self.stack)
+            accesses = Accesses(known.memory, self.cells, self.apart, self.stack, side.descriptor)
             runs.append(Run(side, str(point), place, calls, dict(registers), accesses))
         left, right = runs
         stops = self._matching_stops(left, right)
