@@ -89,6 +89,7 @@ def test_computed_places_that_share_values_in_another_order(allocated: Allocated
 
 
 def test_computed_places_that_cannot_agree(kernel: Kernel) -> None:
-    loop = ARMS.replace('sass.stg "[$R], $R"(%x, %y)\nsass.exit ""()', JUMP.format(one="%y, %x", two="%x, %y").replace("%lo, %hi", "%lo2, %hi2").replace("(%a)", "(%x)"))
+    again = JUMP.format(one="%y, %x", two="%x, %y").replace("%lo, %hi", "%lo2, %hi2").replace("(%a)", "(%x)")
+    loop = ARMS.replace('sass.stg "[$R], $R"(%x, %y)\nsass.exit ""()', again)
     with pytest.raises(AllocationError, match=r"sass\.brx.*expect one register to hold different values"):
         allocate(kernel(START + JUMP.format(one="%a, %b", two="%a, %b") + loop), "sm_90")
