@@ -14,7 +14,7 @@ from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import KernelOp, UndefinedOp
 from sassir.dialect.registers import R
 from sassir.machine import machine
 from sassir.rewrite.kernels import free_kernels
@@ -83,10 +83,14 @@ class _Scheduler:
 
 def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:
     last = block.last_op
+    assert last is not None
     for op in found.ops:
         op.detach()
+    undefined = {op for op in block.ops if isinstance(op, UndefinedOp)}
     for i in order:
-        if last is None:
-            block.add_op(found.ops[i])
-        else:
-            block.insert_op_before(found.ops[i], last)
+        for op in [v.owner for v in internals.operands(found.ops[i]) if v.owner in undefined]:
+            assert isinstance(op, UndefinedOp)
+            undefined.remove(op)
+            op.detach()
+            block.insert_op_before(op, last)
+        block.insert_op_before(found.ops[i], last)

@@ -21,6 +21,7 @@ from sassir.allocation.state import State
 from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R, file_of
 
 Places = dict[SSAValue, int]
@@ -69,6 +70,11 @@ class Colouring:
         for op in block.ops:
             if isinstance(op, SassInstruction):
                 self._visit(op, deaths.get(op, ()), state)
+            elif isinstance(op, UndefinedOp) and op.value.first_use is not None:
+                n = self._choose([op.value], state.free, (), state)
+                if n is None:
+                    raise self._no_room(b, file_of(op.value))
+                self._bear(op.value, n, state)
         self.exit[b] = state.place
 
     def _enter(self, b: int, before: Places, state: State) -> None:
@@ -100,7 +106,7 @@ class Colouring:
                 self._bear(value, n, state)
 
     def _no_room(self, b: int, file: str) -> NoRoomError:
-        return NoRoomError(f"more values live at the start of block ^{self.flow.blocks[b].name_hint} than there are {file} registers", file)
+        return NoRoomError(f"more values live in block ^{self.flow.blocks[b].name_hint} than there are {file} registers", file)
 
     def _bear(self, value: SSAValue, register: int, state: State) -> None:
         state.put(value, register)

@@ -12,6 +12,7 @@ from xdsl.irdl import (
     opt_prop_def,
     prop_def,
     region_def,
+    result_def,
     successor_def,
     traits_def,
     var_operand_def,
@@ -108,6 +109,20 @@ class LabelOp(IRDLOperation):
     def of(cls, label: str, private: bool) -> Self:
         """A label from plain values."""
         return cls.create(properties={"label": StringAttr(label)} | ({"private": UnitAttr()} if private else {}))
+
+
+@irdl_op_definition
+class UndefinedOp(IRDLOperation):
+    """Whatever a register holds. No instruction: a guarded one keeps this where nobody reads what it leaves alone."""
+
+    name = "sass.undefined"
+    value = result_def(SassRegister)
+    assembly_format = "attr-dict `:` type($value)"
+
+    @classmethod
+    def of(cls, register: SassRegister) -> Self:
+        """An undefined value in a register of this kind."""
+        return cls.create(result_types=[register])
 
 
 @irdl_op_definition

@@ -92,6 +92,25 @@ def merge_blocks(kernel: KernelOp) -> int:
     return merged
 
 
+def drop_idle_barriers(kernel: KernelOp) -> int:
+    """Drop the convergence barriers at which a warp meets in the block in which it set them: it did not part. Returns their number."""
+    dropped = 0
+    for block in kernel.body.blocks:
+        last = block.last_op
+        if not isinstance(last, SassBranch) or last.MNEMONIC != "BSYNC" or last.guard is not None or len(last.reads) != 1:
+            continue
+        start = last.reads[0].owner
+        if isinstance(start, SassInstruction) and start.MNEMONIC == "BSSY" and start.parent is block and len([*start.results[0].uses]) == 1:
+            values, target = last.forwarded(0), last.successors[0]
+            last.detach()
+            last.erase()
+            start.detach()
+            start.erase()
+            block.add_op(NextOp.create(operands=values, successors=[target]))
+            dropped += 1
+    return dropped
+
+
 def _is_named(block: Block) -> bool:
     return any(isinstance(op, LabelOp) for op in block.ops)
 

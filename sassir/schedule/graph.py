@@ -12,7 +12,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import LabelOp
+from sassir.dialect.operations import LabelOp, UndefinedOp
 from sassir.dialect.registers import SassRegister
 from sassir.dialect.sample import sample
 from sassir.machine import Machine, Timing
@@ -25,11 +25,11 @@ WINDOW = 128
 
 
 class Graph:
-    """The operations of a block, its labels and its last one aside, by their position in the code, and what must come before what."""
+    """The instructions of a block, its last one aside, by their position in the code, and what must come before what."""
 
     def __init__(self, block: Block, facts: KernelFacts, machine: Machine) -> None:
         self.machine = machine
-        self.ops = [op for op in block.ops if not isinstance(op, LabelOp) and op is not block.last_op]
+        self.ops = [op for op in block.ops if not isinstance(op, LabelOp | UndefinedOp) and op is not block.last_op]
         self.position = {op: i for i, op in enumerate(self.ops)}
         self.successors: list[dict[int, int]] = [{} for _ in self.ops]
         """By operation: those that must come later, and how many cycles after its issue at least."""

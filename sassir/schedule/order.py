@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 from xdsl.ir import Operation, SSAValue
 
 from sassir.dialect import internals
+from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R
 from sassir.schedule.graph import Graph
 
@@ -28,23 +29,28 @@ class Pressure:
         self.kept = set(live_out)
         self.uses: dict[SSAValue, int] = {}
         for op in graph.ops:
-            for value in set(internals.operands(op)):
+            for value in _read(op):
                 self.uses[value] = self.uses.get(value, 0) + 1
         inside = {result for op in graph.ops for result in op.results}
         self.now = through + sum(isinstance(v.type, R) for v in {*self.uses, *self.kept} - inside)
 
     def change(self, op: Operation) -> int:
         """By how much the number rises when `op` comes next."""
-        freed = sum(self.uses[v] == 1 and v not in self.kept and isinstance(v.type, R) for v in set(internals.operands(op)))
+        freed = sum(self.uses[v] == 1 and v not in self.kept and isinstance(v.type, R) for v in _read(op))
         made = sum(isinstance(r.type, R) for r in op.results)
         return made - freed
 
     def take(self, op: Operation) -> None:
         """`op` comes next."""
         self.now += self.change(op)
-        for value in set(internals.operands(op)):
+        for value in _read(op):
             self.uses[value] -= 1
         self.now -= sum(isinstance(r.type, R) and r not in self.kept and not self.uses.get(r) for r in op.results)
+
+
+def _read(op: Operation) -> set[SSAValue]:
+    """The values that must be in registers in front of `op`."""
+    return {v for v in internals.operands(op) if not isinstance(v.owner, UndefinedOp)}
 
 
 def heights(graph: Graph) -> list[int]:

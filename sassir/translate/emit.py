@@ -17,7 +17,7 @@ from sassir.asm.program import Function, Line, Program
 from sassir.dialect import internals
 from sassir.dialect.container import ContainerAttr
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import SHARED, EndOp, KernelOp, LabelOp, NextOp, OpaqueOp
+from sassir.dialect.operations import SHARED, EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, UndefinedOp
 from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
 from sassir.dialect.template import ADDRESS, LINKED, PLACE, READ, WRITE
@@ -100,7 +100,7 @@ class _Layout:
                     if offset != self.starts[block]:
                         raise TranslationError(f"`{written(op)}` is inside of a block; control can only come to the start of one")
                     self._name(op, offset)
-                elif not isinstance(op, NextOp | EndOp):
+                elif not isinstance(op, NextOp | EndOp | UndefinedOp):
                     raise TranslationError(f"`{written(op)}` is no machine instruction; lower it first")
             self._check_end(block)
 
