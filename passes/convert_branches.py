@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass
 from sassir.dialect.edges import entered_from_elsewhere, predecessors
 from sassir.dialect.operations import KernelOp
 from sassir.rewrite.arms import convert, find_arm
-from sassir.rewrite.flow import drop_idle_barriers, drop_private_labels, merge_blocks
+from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
 
@@ -35,10 +35,7 @@ class ConvertBranches(ModulePass):
         for kernel, _ in free_kernels(op):
             while convert_branches(kernel, self.most):
                 repair_layout(kernel)
-                merge_blocks(kernel)
-                drop_idle_barriers(kernel)
-                drop_private_labels(kernel)
-                merge_blocks(kernel)
+                tidy(kernel)
 
 
 def convert_branches(kernel: KernelOp, most: int) -> int:

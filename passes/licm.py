@@ -19,7 +19,7 @@ from sassir.dialect import internals
 from sassir.dialect.facts import facts_of
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import UP, UR, P, R, file_of
+from sassir.dialect.registers import UP, UR, P, R, SassRegister, file_of
 from sassir.rewrite.kernels import free_kernels
 from sassir.schedule.budget import register_budget
 
@@ -89,6 +89,8 @@ class _Hoist:
         if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not op.results or op.guard is not None:
             return False
         if op.parent not in self.loop.blocks or op.place is not None or not effects(op).pure:
+            return False
+        if any(isinstance(r.type, SassRegister) and r.type.number is not None for r in op.results):
             return False
         return all(home(v) not in self.loop.blocks for v in internals.operands(op))
 

@@ -23,7 +23,7 @@ from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import UR, R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction
-from sassir.rewrite.flow import drop_private_labels, drop_unreachable, merge_blocks, reachable
+from sassir.rewrite.flow import drop_unreachable, reachable, tidy
 from sassir.rewrite.immediate import with_known
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import jump
@@ -44,8 +44,7 @@ class Specialize(ModulePass):
                 record_use(kernel, propagation.used)
                 drop_unreachable(kernel, before)
                 drop_dead_code(kernel.body)
-                drop_private_labels(kernel)
-                merge_blocks(kernel)
+                tidy(kernel)
 
 
 class _Specializer:

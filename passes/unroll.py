@@ -15,11 +15,12 @@ from xdsl.passes import ModulePass
 from sassir.analysis.counted import CountedLoop, counted_loop
 from sassir.analysis.propagation import Propagation
 from sassir.analysis.region_loops import region_loops
+from sassir.analysis.simulated import SimulatedLoop, simulated_loop
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
-from sassir.rewrite.flow import drop_private_labels, merge_blocks
+from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
 from sassir.rewrite.unroll import unroll, unroll_completely
@@ -48,14 +49,14 @@ class Unroll(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = Propagation(kernel, facts_of(kernel), arch)
-            counted = [found for loop in region_loops(kernel.body) if loop.innermost and (found := counted_loop(loop, known))]
+            loops = [loop for loop in region_loops(kernel.body) if loop.innermost]
+            counted = [found for loop in loops if (found := counted_loop(loop, known) or simulated_loop(loop, known))]
             if any([self._unroll(kernel, found) for found in counted]):
                 record_use(kernel, known.used)
                 repair_layout(kernel)
-                drop_private_labels(kernel)
-                merge_blocks(kernel)
+                tidy(kernel)
 
-    def _unroll(self, kernel: KernelOp, counted: CountedLoop) -> bool:
+    def _unroll(self, kernel: KernelOp, counted: CountedLoop | SimulatedLoop) -> bool:
         """Returns whether the loop was unrolled."""
         ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
         if any(op.link is not None for op in ops):  # the linker fills in one instruction, no copies
@@ -64,7 +65,7 @@ class Unroll(ModulePass):
         if counted.trips is not None and counted.trips * len(ops) <= (FULL_SIZE if loads else SMALL):
             unroll_completely(kernel, counted, counted.trips)
             return True
-        if not self.partial:
+        if not self.partial or isinstance(counted, SimulatedLoop):
             return False
         factor = self.factor if self.factor is not None else _factor(counted, len(ops), loads)
         if factor < 2 or not isinstance(counted.tested.type, R):

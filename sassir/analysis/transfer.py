@@ -47,7 +47,23 @@ def carry(modifiers: Sequence[str], sources: Sequence[Range]) -> Range:
 
 
 def _lea(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
+    if modifiers[:1] == ["HI"]:
+        return _lea_upper(modifiers, sources)
     return (ranges.add(ranges.shift_left(sources[0], sources[2]), sources[1]),) if not modifiers and len(sources) == 3 else None
+
+
+def _lea_upper(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:
+    """The upper word of (a << n) + b, where a has an upper word of its own or is extended by its sign."""
+    a, b, *rest = sources
+    if "SX32" not in modifiers:
+        a = Range(a.low + (rest[0].low << ranges.WORD_BITS), a.high + (rest.pop(0).high << ranges.WORD_BITS))
+    elif a.high > ranges.LARGEST_SIGNED:
+        return None
+    count, carries = rest[0].value, rest[1:] if "X" in modifiers else []
+    if count is None or a.high << count >> (2 * ranges.WORD_BITS):
+        return None
+    shifted = Range(a.low << count >> ranges.WORD_BITS, a.high << count >> ranges.WORD_BITS)
+    return (ranges.add(shifted, b, *carries),)
 
 
 def _shift(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...] | None:

@@ -115,6 +115,15 @@ def _is_named(block: Block) -> bool:
     return any(isinstance(op, LabelOp) for op in block.ops)
 
 
+def tidy(kernel: KernelOp) -> None:
+    """Join the blocks that nothing keeps apart any more: no label, and no barrier at which the warp meets though it did not part."""
+    drop_private_labels(kernel)
+    merge_blocks(kernel)
+    while drop_idle_barriers(kernel):
+        drop_private_labels(kernel)
+        merge_blocks(kernel)
+
+
 def drop_private_labels(kernel: KernelOp) -> None:
     """Drop the private labels that no instruction names, which would keep blocks apart."""
     used = {op.place.data for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.place is not None}

@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from xdsl.ir import Block, SSAValue
 
 from sassir.analysis.counted import CountedLoop
+from sassir.analysis.region_loops import RegionLoop
 from sassir.dialect.edges import forwarded
-from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import instruction
 from sassir.rewrite.clone import Values, clone_blocks, join_definitions, operands_of
 from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
+
+
+class Latched(Protocol):
+    """A loop that one guarded BRA continues or leaves."""
+
+    @property
+    def loop(self) -> RegionLoop: ...
+
+    @property
+    def latch(self) -> SassBranch: ...
 
 
 class _Copy(NamedTuple):
@@ -30,7 +41,7 @@ class _Copy(NamedTuple):
     """What the latch passes to the block behind the loop."""
 
 
-def unroll_completely(kernel: KernelOp, counted: CountedLoop, trips: int) -> None:
+def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
     """Put copies in front of a loop that always runs `trips` times, and let the loop itself be the last iteration."""
     copies = _copies(kernel, counted, trips - 1)
     done = forwarded(counted.latch)[_directions(counted)[1]]
@@ -78,7 +89,7 @@ def unroll(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     join_definitions(kernel, [c.values for c in copies])
 
 
-def _copies(kernel: KernelOp, counted: CountedLoop, count: int) -> list[_Copy]:
+def _copies(kernel: KernelOp, counted: Latched, count: int) -> list[_Copy]:
     """Copies of the loop in front of it, in the order in which they are to run; each still ends with its own test."""
     blocks = [b for b in kernel.body.blocks if b in counted.loop.blocks]
     place = blocks[0].prev_block
@@ -99,17 +110,17 @@ def _connect(copies: list[_Copy]) -> None:
         replace_terminator(this.latch, jump(following.header, this.again))
 
 
-def _directions(counted: CountedLoop) -> tuple[int, int]:
+def _directions(counted: Latched) -> tuple[int, int]:
     """Which successor of the latch is the header, and which leads out of the loop."""
     i = list(counted.latch.successors).index(counted.loop.header)
     return i, 1 - i
 
 
-def _exit(counted: CountedLoop) -> Block:
+def _exit(counted: Latched) -> Block:
     return counted.latch.successors[_directions(counted)[1]]
 
 
-def _enter(counted: CountedLoop, entry: Block) -> None:
+def _enter(counted: Latched, entry: Block) -> None:
     """Let what comes to the loop from outside go to `entry`, which takes the same arguments."""
     for block in counted.loop.header.predecessors():
         if block not in counted.loop.blocks and block is not entry and block.last_op is not None:

@@ -72,3 +72,19 @@ def test_special_registers_follow_the_launch() -> None:
     assert special_register("SR_CTAID.Y", None, (8, 3, 1)) == Range(0, 2)
     assert special_register("SR_TID.Z", None, None) == Range(0, 63)
     assert special_register("SR_CLOCKLO", None, None) == WORD
+
+
+@pytest.mark.parametrize("shift", [1, 2, 31])
+def test_the_upper_word_of_a_shifted_sum(shift: int) -> None:
+    numbers = [Range(0, 5), Range(1 << 30, (1 << 30) + 3), Range(LARGEST - 2, LARGEST)]
+    for a, b, carried in product(numbers, [Range(0, 0), Range(7, 9)], [Range(0, 0), FLAG]):
+        signed = TRANSFER["LEA"](["HI", "X", "SX32"], [a, b, Range(shift, shift), carried])
+        joined = TRANSFER["LEA"](["HI", "X"], [a, b, Range(0, 1), Range(shift, shift), carried])
+        assert joined is not None
+        assert (signed is None) == (a.high > ranges.LARGEST_SIGNED)
+        for x, y, c in product(_members(a), _members(b), _members(carried)):
+            for found, uppers in ((signed, [0]), (joined, [0, 1])):
+                for upper in uppers if found is not None else ():
+                    word = (((upper << 32) + x) << shift >> 32) + y + c & LARGEST
+                    assert found is not None
+                    assert found[0].low <= word <= found[0].high
