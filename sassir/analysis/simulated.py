@@ -33,7 +33,7 @@ def simulated_loop(loop: RegionLoop, known: Propagation) -> SimulatedLoop | None
     if latch is None or not decides(latch) or latch.guard is None or known.range(latch.guard).value is not None:
         return None
     back = list(latch.successors).index(loop.header)
-    following = dict(zip(loop.header.args, forwarded(latch)[back], strict=True))
+    following: dict[SSAValue, SSAValue] = dict(zip(loop.header.args, forwarded(latch)[back], strict=True))
     state = _start(loop, known)
     goes_on = (back == 0) == (latch.unless is None)
     for trips in range(1, TRIPS_LIMIT + 1):

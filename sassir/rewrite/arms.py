@@ -99,8 +99,9 @@ def _goes_to(end: Operation, join: Block) -> bool:
     """Whether `end` does nothing but to go on at `join`."""
     if [*end.successors] != [join]:
         return False
-    plain = isinstance(end, SassBranch) and (end.MNEMONIC, end.modifiers, end.template.text) == ("BRA", None, PLACE)
-    return isinstance(end, NextOp) or (plain and end.guard is None and end.constant_guard is None)
+    if not isinstance(end, SassBranch):
+        return isinstance(end, NextOp)
+    return (end.MNEMONIC, end.modifiers, end.template.text, end.guard, end.constant_guard) == ("BRA", None, PLACE, None, None)
 
 
 def _is_guardable(block: Block, most: int) -> bool:
