@@ -35,6 +35,8 @@ SIZE = 320
 LOADS = 16
 """Loads of the copies together that are enough to fill the time of one."""
 _LOADS = frozenset({"LD", "LDG", "LDL", "LDS"})
+_FAR_LOADS = frozenset({"LD", "LDG", "LDS"})
+"""Those whose time copies of a loop are to fill; local memory is in the first-level cache."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +53,12 @@ class Unroll(ModulePass):
             known = Propagation(kernel, facts_of(kernel), arch)
             loops = [loop for loop in region_loops(kernel.body) if loop.innermost]
             counted = [found for loop in loops if (found := counted_loop(loop, known) or simulated_loop(loop, known))]
-            if any([self._unroll(kernel, found) for found in counted]):
+            if any([self._unroll(kernel, found, arch) for found in counted]):
                 record_use(kernel, known.used)
                 repair_layout(kernel)
                 tidy(kernel)
 
-    def _unroll(self, kernel: KernelOp, counted: CountedLoop | SimulatedLoop) -> bool:
+    def _unroll(self, kernel: KernelOp, counted: CountedLoop | SimulatedLoop, arch: str) -> bool:
         """Returns whether the loop was unrolled."""
         ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
         if any(op.link is not None for op in ops):  # the linker fills in one instruction, no copies
@@ -67,10 +69,11 @@ class Unroll(ModulePass):
             return True
         if not self.partial or isinstance(counted, SimulatedLoop):
             return False
-        factor = self.factor if self.factor is not None else _factor(counted, len(ops), loads)
+        far = sum(op.MNEMONIC in _FAR_LOADS for op in ops)
+        factor = self.factor if self.factor is not None else _factor(counted, len(ops), far)
         if factor < 2 or not isinstance(counted.tested.type, R):
             return False
-        unroll(kernel, counted, factor)
+        unroll(kernel, counted, factor, arch)
         return True
 
 

@@ -21,8 +21,8 @@ from sassir.errors import SassirError, TranslationError
 from sassir.launch import Facts, Launch
 from sassir.passes import PASSES
 from sassir.rewrite.kernels import arch_of
-from sassir.translate.cubin import read_module, write_cubin
-from sassir.translate.emit import emit_program
+from sassir.translate.cubin import encode, read_module, write_cubin
+from sassir.translate.emit import emit_function, emit_program
 from sassir.translate.facts import attach_facts, launch_facts
 from sassir.verify.assumptions import Assumptions, assumptions_of
 
@@ -102,14 +102,14 @@ def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = ()) 
 
 def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[ModulePass]) -> Outcome:
     name, before = kernel.function.data, _count(kernel)
-    alone = ModuleOp([kernel.clone()], dict(module.attributes))
+    made = kernel.clone()
+    alone = ModuleOp([made], dict(module.attributes))
     try:
         for step in passes:
             step.apply(Context(), alone)
+        encode(emit_function(made), arch_of(module))
     except (SassirError, VerifyException) as error:
         return Outcome(name, False, str(error), (before, before), ())
-    made = alone.body.ops.first
-    assert isinstance(made, KernelOp)
     reasons = [made.attributes[key] for key in made.attributes if key == "sass.allocated"]
     if made.fixed is not None or reasons:
         return Outcome(name, False, made.fixed.data if made.fixed is not None else str(reasons[0]), (before, before), ())

@@ -42,6 +42,26 @@ def instruction(
     return op.create(operands=values, properties=properties, result_types=results)
 
 
+_SUMS = ("IADD3 =R, {}, {}, RZ", "IADD3 =R, PT, PT, {}, {}, RZ")
+"""How the architectures write a sum of two: to sm_90, from sm_100 on."""
+
+
+def addition(a: str, b: str, reads: Sequence[SSAValue], arch: str) -> SassInstruction:
+    """`a` + `b`, texts of operands with `reads` in their holes; numbers are signed. Raises TranslationError if `arch` has no such sum."""
+    for form in _SUMS:
+        op = instruction(form.format(a, b), reads)
+        if encodable(op, arch):
+            return op
+        op.erase()
+    raise TranslationError(f"{arch} has no instruction for the sum of {a} and {b}")
+
+
+def signed(number: int) -> str:
+    """A word as the signed number that immediates of sums are written as."""
+    number &= 0xFFFFFFFF
+    return f"{number - (1 << 32) if number >> 31 else number:#x}"
+
+
 def rewritten(op: SassInstruction, name: str, arguments: Sequence[str], reads: Sequence[SSAValue]) -> SassInstruction:
     """A copy of `op` (no branch) with another name, other operand texts and values; its guard and kept values stay.
 

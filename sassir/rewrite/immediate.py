@@ -13,7 +13,7 @@ from sassir.dialect.registers import UP, UR, P
 from sassir.dialect.sample import sample
 from sassir.encoders import table
 from sassir.encoders.floats import format_float, parse_float
-from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten, signed
 
 FLOAT = frozenset({"FADD", "FFMA", "FMNMX", "FMUL", "FSEL", "FSET", "FSETP"})
 INTEGER = frozenset(
@@ -89,6 +89,7 @@ def _texts(mnemonic: str, argument: Argument, values: Sequence[int]) -> Iterator
     elif family in INTEGER and not operand.absolute:
         word = ~values[0] if operand.inverted else -values[0] if operand.negated else values[0]
         yield f"{word & LARGEST:#x}"
+        yield signed(word)
 
 
 def _exchanges(op: SassInstruction, i: int, sources: Sequence[int]) -> Iterator[tuple[str, list[str], list[int]]]:
@@ -141,5 +142,5 @@ def _holds(op: SassInstruction, text: str, arch: str) -> bool:
     if text[0] in "RUP!":
         return True
     word = table(arch).encode(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template))
-    meant = int(text, 16) if text.startswith("0x") else parse_float("f32", text)
+    meant = int(text, 16) & LARGEST if "0x" in text else parse_float("f32", text)
     return word >> _IMMEDIATE_SHIFT & LARGEST == meant

@@ -13,7 +13,7 @@ from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
-from sassir.rewrite.build import instruction
+from sassir.rewrite.build import addition, instruction, signed
 from sassir.rewrite.clone import Values, clone_blocks, join_definitions, operands_of
 from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
 
@@ -54,7 +54,7 @@ def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
     join_definitions(kernel, [c.values for c in copies])
 
 
-def unroll(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
+def unroll(kernel: KernelOp, counted: CountedLoop, factor: int, arch: str) -> None:
     """Run `factor` iterations between two tests for as long as so many are due; the rest runs in the original loop.
 
     The distance from the counter to the bound, which must be at least that of the last of them, is taken modulo 2³²: it is
@@ -67,10 +67,10 @@ def unroll(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     _enter(counted, entry)
     start = entry.args[counted.counter.index]
     if counted.ahead:
-        entry.add_op(first := instruction(f"VIADD =R, $R, {counted.ahead & 0xFFFFFFFF:#x}", [start]))
+        entry.add_op(first := addition("$R", signed(counted.ahead), [start], arch))
         start = first.results[0]
     entry.add_op(own := _own_test(counted, start))
-    enough = _test(entry, counted, start, own.results[0], factor - 2)
+    enough = _test(entry, counted, start, own.results[0], factor - 2, arch)
     entry.add_op(branch(enough, copies[0].header, entry.args, header, entry.args))
     _connect(copies)
     last = copies[-1]
@@ -80,7 +80,7 @@ def unroll(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     own_guard = last.values[latch.guard]
     negated = (latch.successors[0] is header) == (latch.unless is not None)
     drop_terminator(last.latch)
-    enough = _test(last.latch, counted, last.values.get(counted.tested, counted.tested), own_guard, factor - 1, negated)
+    enough = _test(last.latch, counted, last.values.get(counted.tested, counted.tested), own_guard, factor - 1, arch, negated)
     last.latch.add_op(branch(enough, copies[0].header, last.again, rest, []))
     if negated:
         rest.add_op(branch(own_guard, _exit(counted), last.done, header, last.again))
@@ -134,15 +134,17 @@ def _own_test(counted: CountedLoop, tested: SSAValue) -> SassInstruction:
     return instruction(f"ISETP.{counted.relation}{sign}.AND =P, PT, $R, {text}, PT", [tested, *values])
 
 
-def _test(block: Block, counted: CountedLoop, tested: SSAValue, own: SSAValue, more: int, negated: bool = False) -> SSAValue:
+def _test(
+    block: Block, counted: CountedLoop, tested: SSAValue, own: SSAValue, more: int, arch: str, negated: bool = False
+) -> SSAValue:
     """Add to `block`: the loop goes on (`own`) after a value `tested`, and so it does for the `more` next ones."""
     text, values = _bound(counted)
     if counted.step > 0:
-        distance = instruction(f"IADD3 =R, {_negative('$R')}, {text}, RZ", [tested, *values])
+        distance = addition("-$R", text, [tested, *values], arch)
     elif counted.bound.integer is not None:
-        distance = instruction(f"IADD3 =R, $R, {-counted.bound.integer & 0xFFFFFFFF:#x}, RZ", [tested])
+        distance = addition("$R", signed(-counted.bound.integer), [tested], arch)
     else:
-        distance = instruction(f"IADD3 =R, $R, {_negative(text)}, RZ", [tested, *values])
+        distance = addition("$R", f"-{text}", [tested, *values], arch)
     relation = "GE" if counted.relation in ("LE", "GE") else "GT"
     guard = "!$P" if negated else "$P"
     reach = more * abs(counted.step)
@@ -151,14 +153,10 @@ def _test(block: Block, counted: CountedLoop, tested: SSAValue, own: SSAValue, m
     return test.results[0]
 
 
-def _negative(text: str) -> str:
-    return text if text == "RZ" else f"-{text}"
-
-
 def _bound(counted: CountedLoop) -> tuple[str, tuple[SSAValue, ...]]:
     """The bound as an operand."""
     if counted.bound.integer is not None:
-        return ("RZ" if counted.bound.integer == 0 else f"{counted.bound.integer & 0xFFFFFFFF:#x}"), ()
+        return ("RZ" if counted.bound.integer == 0 else signed(counted.bound.integer)), ()
     if counted.bound.values:
         return ("$R" if isinstance(counted.bound.values[0].type, R) else "$UR"), counted.bound.values
     return counted.bound.text, ()
