@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 from xdsl.passes import ModulePass
+
+from sassir.errors import TranslationError
 
 _CLASSES: Mapping[str, str] = {
     "sass-allocate-registers": "allocate_registers.AllocateRegisters",
@@ -37,3 +41,19 @@ def _load(place: str) -> type[ModulePass]:
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: partial(_load, place) for name, place in _CLASSES.items()}
 """Factories, so that a pass is imported only when it runs."""
+
+
+def load_passes(file: Path) -> None:
+    """Add the passes that are defined in a Python file, by their names. Raises TranslationError where there are none."""
+    try:
+        members = runpy.run_path(str(file), run_name=file.stem)
+    except (OSError, SyntaxError, ImportError) as error:
+        raise TranslationError(f"{file}: {error}") from error
+    kinds = [m for m in members.values() if isinstance(m, type) and issubclass(m, ModulePass) and m.__module__ == file.stem]
+    if not kinds:
+        raise TranslationError(f"{file}: no pass; expected a subclass of xdsl.passes.ModulePass")
+    PASSES.update({kind.name: partial(_given, kind) for kind in kinds})
+
+
+def _given(kind: type[ModulePass]) -> type[ModulePass]:
+    return kind

@@ -19,7 +19,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.errors import SassirError, TranslationError
 from sassir.launch import Facts, Launch
-from sassir.passes import PASSES
+from sassir.passes import PASSES, load_passes
 from sassir.rewrite.kernels import arch_of
 from sassir.translate.cubin import encode, read_module, write_cubin
 from sassir.translate.emit import emit_function, emit_program
@@ -66,10 +66,15 @@ class Optimised(NamedTuple):
 
 
 def read_pipeline(name: str) -> Pipeline:
-    """The pipeline called `name` in passes/pipelines, or in the TOML file of that name. Raises TranslationError."""
+    """The pipeline called `name` in passes/pipelines, or in the TOML file of that name. Raises TranslationError.
+
+    `load` of such a file lists Python files with passes of its own, from its folder.
+    """
     source = Path(name) if name.endswith(".toml") else files("sassir.passes").joinpath("pipelines", f"{name}.toml")
     try:
         found = tomllib.loads(source.read_text(encoding="utf-8"))
+        for file in found.get("load", ()):
+            load_passes(Path(name).parent / file)
         return Pipeline(name, found["version"], tuple(found["passes"]))
     except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
         problem = f"{type(error).__name__}: {error}"

@@ -20,6 +20,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from sassir import __version__
 from sassir.cli.errors import finish
 from sassir.errors import SassirError
+from sassir.passes import load_passes
 from sassir.universe import SASSIR
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class SassirOpt(xDSLOptMain):
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
         arguments = [*(sys.argv[1:] if args is None else args)]
+        for file in _given("--load-pass", arguments):
+            load_passes(Path(file))
         super().__init__("Optimise NVIDIA machine code: cubins, listings (.sass) and their SSA form (.mlir)", _with_target(arguments))
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
@@ -57,6 +60,7 @@ class SassirOpt(xDSLOptMain):
         self.usage = arg_parser
         arg_parser.add_argument("--arch", help="which cubin of a fatbin, library or executable, or part of a listing: sm_90")
         arg_parser.add_argument("--onto", metavar="FILE", help="the cubin that the code of a listing goes into")
+        arg_parser.add_argument("--load-pass", metavar="FILE", action="append", help="a Python file with passes of your own; repeatable")
         arg_parser.add_argument("--pass-pipeline", dest="passes", type=_pipeline, help="passes as mlir-opt takes them: builtin.module(a,b)")
         arg_parser.add_argument("--mlir-print-op-generic", dest="print_op_generic", action="store_true", help="like --print-op-generic")
 
@@ -153,12 +157,16 @@ def _check_strings(data: bytes, name: str) -> None:
 
 def _with_target(args: list[str]) -> list[str]:
     """Without -t, the extension of the output file chooses the target."""
+    output = _given("-o", args, "--output-file")
+    extension = Path(output[-1]).suffix.removeprefix(".") if output else ""
+    return args if _given("-t", args, "--target") or extension not in SASSIR.all_targets else [*args, "-t", extension]
+
+
+def _given(option: str, args: list[str], *others: str) -> list[str]:
+    """What the command line says for an option, before xDSL reads it."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-t", "--target")
-    parser.add_argument("-o", "--output-file", default="")
-    given = parser.parse_known_args(args)[0]
-    extension = Path(given.output_file).suffix.removeprefix(".")
-    return args if given.target or extension not in SASSIR.all_targets else [*args, "-t", extension]
+    parser.add_argument(option, *others, dest="values", action="append", default=[])
+    return parser.parse_known_args(args)[0].values
 
 
 def _pipeline(text: str) -> str:

@@ -214,3 +214,13 @@ def test_stock_xdsl_opt_knows_the_dialect(tmp_path: Path) -> None:
     done = python("-c", "from xdsl.tools.xdsl_opt import main; main()", CUBIN, "-t", "sass", path=(tmp_path,))
     assert (done.returncode, done.stderr) == (0, b"")
     assert b".function axpy" in done.stdout
+
+
+def test_a_pass_of_ones_own_needs_one_file(opt: Run, tmp_path: Path) -> None:
+    kernel = CUBINS / "aes_tconst.sm_90.cubin"
+    _, before, _ = opt(kernel, "-p", "sass-virtualise")
+    status, after, _ = opt(kernel, "--load-pass", ROOT / "examples" / "plain_moves.py", "-p", "sass-virtualise,plain-moves")
+    assert status == 0
+    assert after.count('sass.mov "=R, $R"') - before.count('sass.mov "=R, $R"') == before.count('"=R, RZ, RZ, $R"') > 0
+    (tmp_path / "empty.py").write_text("x = 1")
+    assert "no pass; expected a subclass" in opt(kernel, "--load-pass", tmp_path / "empty.py")[2]
