@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
-from sassir.allocation.apply import apply
+from sassir.allocation.apply import apply, disagreements
 from sassir.allocation.colouring import Colouring
+from sassir.allocation.edges import add_landings
 from sassir.allocation.plan import Plan
 from sassir.allocation.ranges import live_ranges
 from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, fixed, uniform_registers
@@ -80,6 +81,8 @@ class _Allocator:
             if full is None:
                 found = self._colour(liveness, peak.get("R", 0))
                 if isinstance(found, Colouring):
+                    if add_landings(self.kernel, disagreements(found)):
+                        continue
                     copies = apply(self.kernel, found)
                     self._check_uniform(before)
                     return Allocation(found.count + RESERVED_REGISTERS, copies, loads)

@@ -59,24 +59,40 @@ class _Copies:
             op.operands = operands
 
 
+def disagreements(colouring: Colouring) -> list[Operation]:
+    """The computed branches for which no copies before them suit all the places that they go to."""
+    found: list[Operation] = []
+    for b, block in enumerate(colouring.flow.blocks):
+        assert block.last_op is not None
+        if _moves_before(colouring, b, block.last_op) is None:
+            found.append(block.last_op)
+    return found
+
+
 def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _Copies, ends: Ends) -> None:
     """Let the values of block `b` be where its successors expect them."""
-    edges = [(i, moves) for i, s in enumerate(colouring.flow.cfg.successors[b]) if (moves := _moves(colouring, b, i, s))]
+    before = _moves_before(colouring, b, terminator)
+    if before is None:
+        raise AllocationError(f"`{written(terminator)}` goes to places that expect one register to hold different values")
+    if before:
+        copies.put_before(terminator, before)
+        return
+    for i, s in enumerate(colouring.flow.cfg.successors[b]):
+        if moves := _moves(colouring, b, i, s):
+            copies.put_before(put_block(terminator, i, ends), moves)
+
+
+def _moves_before(colouring: Colouring, b: int, terminator: Operation) -> list[Move] | None:
+    """The parallel copy that has to happen before a terminator, for all its successors at once; None if they do not agree on one."""
+    edges = [(i, _moves(colouring, b, i, s)) for i, s in enumerate(colouring.flow.cfg.successors[b]) if is_before(terminator, i)]
     first = len(own_operands(terminator))
     passed = [len(values) for values in forwarded(terminator)]
     before: list[Move] = []
     for i, moves in edges:
-        if is_before(terminator, i):
-            shift = first + sum(passed[:i])
-            before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
-    if before:
-        merged = _merge(before)
-        if merged is None or not _agree(colouring, b, terminator, merged):
-            raise AllocationError(f"`{written(terminator)}` goes to places that expect one register to hold different values")
-        copies.put_before(terminator, merged)
-        return
-    for i, moves in edges:
-        copies.put_before(put_block(terminator, i, ends), moves)
+        shift = first + sum(passed[:i])
+        before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+    merged = _merge(before)
+    return merged if not merged or _agree(colouring, b, terminator, merged) else None
 
 
 def _moves(colouring: Colouring, b: int, i: int, s: int) -> list[Move]:

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import Block, Operation
 
 from sassir.allocation.registers import AllocationError
-from sassir.dialect.edges import forwarded, pass_values
-from sassir.dialect.instruction import SassBranch
-from sassir.dialect.operations import NextOp
-from sassir.rewrite.layout import jump
+from sassir.dialect.edges import forwarded, pass_values, predecessors
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp, NextOp
+from sassir.dialect.template import ADDRESS
+from sassir.rewrite.layout import falls_through, jump, repair_layout
 
 Ends = Mapping[Block, Block | None]
 
@@ -27,7 +28,7 @@ def ends_of_runs(blocks: Sequence[Block]) -> Ends:
 def is_before(terminator: Operation, i: int) -> bool:
     """What happens on the way to successor `i` has to happen before the terminator: that is the only way, or it is a computed one (RET,
     BRX), on which no block can be put."""
-    return len(terminator.successors) == 1 or not (_is_named(terminator, i) or _goes_on(terminator, i))
+    return len(terminator.successors) == 1 or _is_computed(terminator, i)
 
 
 def put_block(terminator: Operation, i: int, ends: Ends) -> Operation:
@@ -49,6 +50,65 @@ def put_block(terminator: Operation, i: int, ends: Ends) -> Operation:
     return new.last_op
 
 
+def add_landings(kernel: KernelOp, branches: Sequence[Operation]) -> int:
+    """Put a block before each one that takes arguments from one of these computed branches and from others. Returns their number.
+
+    Copies for all places that a computed branch may go to have to happen before it. A landing hands on what is passed, and takes
+    for itself only what differs between the branches that come to it: the copies happen behind it, for one place.
+    """
+    targets = dict.fromkeys([s for t in branches for i, s in enumerate(t.successors) if s.args and _is_computed(t, i)])
+    named = _named_otherwise(kernel) if targets else frozenset[str]()
+    before = predecessors(kernel.body) if targets else {}
+    added = 0
+    for target in targets:
+        comers = dict.fromkeys([last for block in before[target] if (last := block.last_op) is not None])
+        computed = [t for t in comers if _is_computed(t, list(t.successors).index(target))]
+        labels = [op for op in target.ops if isinstance(op, LabelOp)]
+        returned_to = any(isinstance(t, SassBranch) and t.produces for t in comers)
+        if returned_to or not computed or len(computed) == len(comers) or any(label.label.data in named for label in labels):
+            continue
+        _land(kernel, target, labels, computed)
+        added += 1
+    return added
+
+
+def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Sequence[Operation]) -> None:
+    """Let the terminators `comers` come to a new block with the labels of `target`."""
+    passed = [values for t in comers for s, values in zip(t.successors, forwarded(t), strict=True) if s is target]
+    differing = [len(set(values)) > 1 for values in zip(*passed, strict=True)]
+    landing = Block(arg_types=[a.type for a, differs in zip(target.args, differing, strict=True) if differs])
+    own = iter(landing.args)
+    handed_on = [next(own) if differs else value for value, differs in zip(passed[0], differing, strict=True)]
+    for label in labels:
+        label.detach()
+        landing.add_op(label)
+    above = target.prev_block
+    end = None if above is None or _stops(above) else ends_of_runs(list(kernel.body.blocks))[above]
+    if end is None:
+        landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
+        kernel.body.insert_block_before(landing, target)
+        repair_layout(kernel)
+    else:
+        landing.add_op(jump(target, handed_on))
+        kernel.body.insert_block_after(landing, end)
+    for terminator in comers:
+        lists = zip(terminator.successors, forwarded(terminator), strict=True)
+        taken = [[v for v, d in zip(values, differing, strict=True) if d] if s is target else values for s, values in lists]
+        pass_values(terminator, taken)
+        terminator.successors = [landing if s is target else s for s in terminator.successors]
+
+
+def _named_otherwise(kernel: KernelOp) -> set[str]:
+    """The labels that an instruction names but not as the address of a branch: a BSSY."""
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.place is not None]
+    return {op.place.data for op in ops if op.place is not None and all(a.template != ADDRESS for a in op.template.data.arguments)}
+
+
+def _is_computed(terminator: Operation, i: int) -> bool:
+    """A register says that control goes to successor `i`."""
+    return not (_is_named(terminator, i) or _goes_on(terminator, i))
+
+
 def _is_named(terminator: Operation, i: int) -> bool:
     """Successor `i` is the place that the text of a branch names."""
     return i == 0 and isinstance(terminator, SassBranch) and terminator.template.places > 0 and terminator.place is None
@@ -56,11 +116,9 @@ def _is_named(terminator: Operation, i: int) -> bool:
 
 def _goes_on(terminator: Operation, i: int) -> bool:
     """Successor `i` is the next instruction."""
-    if isinstance(terminator, NextOp):
+    if not isinstance(terminator, SassBranch):
         return True
-    block = terminator.parent
-    last = i == len(terminator.successors) - 1
-    return last and not _is_named(terminator, i) and block is not None and terminator.successors[i] is block.next_block
+    return i == len(terminator.successors) - 1 and not _is_named(terminator, i) and falls_through(terminator)
 
 
 def _stops(block: Block) -> bool:

@@ -93,3 +93,19 @@ def test_computed_places_that_cannot_agree(kernel: Kernel) -> None:
     loop = ARMS.replace('sass.stg "[$R], $R"(%x, %y)\nsass.exit ""()', again)
     with pytest.raises(AllocationError, match=r"sass\.brx.*expect one register to hold different values"):
         allocate(kernel(START + JUMP.format(one="%a, %b", two="%a, %b") + loop), "sm_90")
+
+
+def test_a_computed_place_where_other_control_comes_too(allocated: Allocated) -> None:
+    """The place of one RET also takes what a plain branch passes: `%a` stays in its register for the other place all the same."""
+    body = (
+        '%lo = sass.mov "=R, &"() @one\n%hi = sass.mov "=R, 0x0"()\nsass.bra "^"() if %p ^one(%b, %b : R R), ^call\n'
+        '^call:\nsass.ret<"REL.NODEC"> "$R2, ^"(%lo, %hi) @base ^one(%a, %b : R R), ^two\n'
+        '^one(%x: !sass.r, %y: !sass.r):\nsass.label private @one\n'
+        'sass.stg "[$R], $R"(%x, %y)\nsass.stg "[$R], $R"(%y, %a)\nsass.stg "[$R], $R"(%b, %a)\nsass.exit ""()\n'
+        '^two:\nsass.label private @base\nsass.stg "[$R], $R"(%b, %a)'
+    )
+    k, found = allocated(START + body)
+    assert found.copies > 0
+    ret = next(op for op in k.walk() if op.name == "sass.ret")
+    assert not ret.successors[0].args
+    assert [op.name for op in ret.successors[0].ops if op.name != "sass.mov"] == ["sass.label", "sass.next"]
