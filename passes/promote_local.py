@@ -29,7 +29,7 @@ from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.reconstruct import reconstruct
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.variables import replace_by_moves
 
 _ADDRESS = re.compile(r"\[\$(?P<offset>\+?-?0x[0-9a-f]+)?\]|\[(?P<absolute>0x[0-9a-f]+)\]")
 _WORDS = {"64": 2, "128": 4}
@@ -42,7 +42,6 @@ class _Access(NamedTuple):
     op: SassInstruction
     slots: tuple[int, ...]
     """Byte offsets of the words it touches, from the initial stack pointer."""
-    stores: bool
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def _access(op: SassInstruction, forms: Affine, symbols: set[object]) -> _Access
     modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []
     address = next((a for a in operands if _ADDRESS.fullmatch(a.text)), None)
     match = _ADDRESS.fullmatch(address.text) if address is not None else None
-    if address is None or match is None or match["absolute"] or not _PART.isdisjoint(modifiers):
+    if address is None or match is None or match["absolute"] or op.constant_guard is not None or not _PART.isdisjoint(modifiers):
         return None
     form = forms.word(address.values[0])
     if len(form.terms) != 1 or form.terms[0][1] != 1:
@@ -97,7 +96,7 @@ def _access(op: SassInstruction, forms: Affine, symbols: set[object]) -> _Access
         return None
     words = next((_WORDS[m] for m in modifiers if m in _WORDS), 1)
     slots = tuple([offset + 4 * i for i in range(words)])
-    return _Access(op, slots, op.MNEMONIC == "STL")
+    return _Access(op, slots)
 
 
 def _escapes(value: SSAValue, found: Sequence[_Access]) -> bool:
@@ -128,24 +127,6 @@ def _promote(kernel: KernelOp, found: Sequence[_Access]) -> None:
         variables[slot] = start.results[0]
     definitions: dict[SSAValue, SSAValue] = {}
     for access in found:
-        for move, slot in zip(_moves(access, variables), access.slots, strict=True):
-            if access.stores:
-                definitions[move.results[0]] = variables[slot]
+        slots = [variables[slot] for slot in access.slots]
+        definitions.update(zip(replace_by_moves(access.op, slots), slots, strict=False))
     reconstruct(kernel.body, definitions, lambda _, value: value.type)
-
-
-def _moves(access: _Access, variables: dict[int, SSAValue]) -> list[SassInstruction]:
-    """Put moves in place of an access: from variables to the results of a load, or of what is stored."""
-    op = access.op
-    block = op.parent
-    assert block is not None
-    stored = arguments(op)[-1].values
-    made: list[SassInstruction] = []
-    for i, slot in enumerate(access.slots):
-        kept = [variables[slot]] if access.stores else op.kept[i : i + 1]
-        source = (stored[i] if stored else None) if access.stores else variables[slot]
-        text = "MOV =R, RZ" if source is None else "MOV =R, $R"
-        made.append(instruction(text, [] if source is None else [source], op.guard, op.unless is not None, kept))
-    block.insert_ops_before(made, op)
-    replace(op, [] if access.stores else [move.results[0] for move in made])
-    return made
