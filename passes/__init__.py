@@ -15,6 +15,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-check-schedule": "check_schedule.CheckSchedule",
     "sass-convert-branches": "convert_branches.ConvertBranches",
     "sass-dce": "dce.DeadCodeElimination",
+    "sass-flatten": "flatten.Flatten",
     "sass-forward-memory": "forward_memory.ForwardMemory",
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-licm": "licm.LoopInvariantCodeMotion",
