@@ -1,7 +1,8 @@
-"""sass-flatten: run short arms of branches always and select what they give (Allen et al., 1983, if-conversion).
+"""sass-flatten: a row of branches with one way out in common becomes straight code with selections.
 
-A branch whose arms only compute, and meet again, becomes straight code. Exact: what the arms compute has no effect, and each
-value behind them is the one that its path would have brought. Convergence barriers around straight code go.
+So ends a search loop that was unrolled: each step tests whether to go on, and out leads to one place. Where the steps only
+compute, all of them run, and each value behind them is selected by the tests. Exact: what is computed in vain has no effect.
+A single branch is the matter of sass-convert-branches.
 """
 
 from __future__ import annotations
@@ -16,50 +17,43 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
-from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import P, R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, instruction, name_of, rewritten
-from sassir.rewrite.flow import drop_private_labels, merge_blocks
+from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import drop_terminator, is_jump, jump, repair_layout, replace_terminator
 
 COST = 6
 """Instructions for each branch that goes: about what a branch and the wait for its predicate take."""
-LOOP_COST = 32
-"""Instructions where a loop with loads gets straight by it, so that loads of later iterations can be under way."""
 MOST = 64
 """Blocks between a branch and the place where its arms meet."""
-_LOADS = frozenset({"LD", "LDG"})
 
 
 @dataclass(frozen=True)
 class Flatten(ModulePass):
-    """Makes short branches without effects straight code, inner ones before those around them."""
+    """Makes rows of branches without effects straight code where that costs no more than the branches."""
 
     name = "sass-flatten"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, _ in free_kernels(op):
-            drop_private_labels(kernel)
-            while flatten(kernel) or _drop_barriers(kernel):
+            while flatten(kernel):
                 drop_dead_code(kernel.body)
                 repair_layout(kernel)
-                drop_private_labels(kernel)
-                merge_blocks(kernel)
+                tidy(kernel)
 
 
 def flatten(kernel: KernelOp) -> int:
     """Flatten the rows of branches that hold nothing which is not flat. Returns their number."""
     rooted = entered_from_elsewhere(kernel.body)
-    loops = region_loops(kernel.body)
     flattened = 0
     for head in list(kernel.body.blocks):
         found = _arms(head, rooted) if head.parent is not None else None
-        if found is not None and _pays(found, any(_gets_straight(loop, head, found) for loop in loops)):
+        if found is not None and _pays(found):
             _flatten(kernel, head, found)
             flattened += 1
     return flattened
@@ -97,14 +91,14 @@ def _changes(ways: Sequence[Sequence[SSAValue]]) -> list[list[int]]:
     return [[k for k in range(1, len(ways)) if ways[k][i] is not ways[k - 1][i]] for i in range(len(ways[0]))]
 
 
-def _pays(arms: _Arms, straightens: bool) -> bool:
+def _pays(arms: _Arms) -> bool:
     """Whether running all arms is expected to cost no more than the branches, and whether it can be written."""
     ways, branches = arms.ways(), len(arms.spine)
     changes = _changes(ways)
     size = sum(len(block.ops) - 1 for block in arms.blocks()) + sum(len(ks) for ks in changes) + branches - 1
     chosen = [way[i] for i, ks in enumerate(changes) if ks for way in ways]
     writable = all(isinstance(v.type, R | P) for v in chosen) and all(isinstance(_guard(branch).type, P) for branch in arms.spine)
-    return writable and size <= max(COST * branches, LOOP_COST * straightens)
+    return writable and branches > 1 and size <= COST * branches
 
 
 def _flatten(kernel: KernelOp, head: Block, arms: _Arms) -> None:
@@ -236,28 +230,3 @@ def _behind(value: SSAValue, passed: Mapping[SSAValue, SSAValue]) -> SSAValue:
     while value in passed:
         value = passed[value]
     return value
-
-
-def _gets_straight(loop: RegionLoop, head: Block, arms: _Arms) -> bool:
-    """Whether no branch is left in an innermost loop with loads but the one that closes it."""
-    inside = loop.blocks - {*arms.blocks()}
-    others = [block.last_op for block in inside if block is not head and block.last_op is not None]
-    branching = [last for last in others if sum(s in loop.blocks for s in last.successors) > 1]
-    loads = any(isinstance(op, SassInstruction) and op.MNEMONIC in _LOADS for block in inside for op in block.ops)
-    return head in inside and loop.innermost and loads and not branching
-
-
-def _drop_barriers(kernel: KernelOp) -> int:
-    """Drop convergence barriers between whose two ends control cannot part. Returns their number."""
-    dropped = 0
-    for block in kernel.body.blocks:
-        last = block.last_op
-        if not isinstance(last, SassBranch) or last.MNEMONIC != "BSYNC" or last.guard is not None or len(last.successors) != 1:
-            continue
-        start = last.reads[0].owner
-        if isinstance(start, SassInstruction) and start.parent is block and start.guard is None and len([*last.reads[0].uses]) == 1:
-            replace_terminator(block, jump(last.successors[0], forwarded(last)[0]))
-            start.detach()
-            start.erase()
-            dropped += 1
-    return dropped
