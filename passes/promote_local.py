@@ -25,24 +25,32 @@ from sassir.analysis.propagation import Propagation
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.registers import R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction
+from sassir.rewrite.indexed import replace_load, replace_store, store_at_joint
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.reconstruct import reconstruct
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.variables import replace_by_moves
 
 _ADDRESS = re.compile(r"\[\$(?P<offset>\+?-?0x[0-9a-f]+)?\]|\[(?P<absolute>0x[0-9a-f]+)\]")
 _WORDS = {"64": 2, "128": 4}
-_SUMS = frozenset({"IADD", "IADD3", "IMAD", "MOV", "VIADD"})
+_SUMS = frozenset({"IADD", "IADD3", "IMAD", "LEA", "MOV", "VIADD"})
 """What addresses on the stack are made with."""
 _PART = frozenset({"U8", "S8", "U16", "S16"})
+
+
+MOST = 32
+"""Words that an access with an index that is not known may choose from."""
 
 
 class _Access(NamedTuple):
     op: SassInstruction
     slots: tuple[int, ...]
-    """Byte offsets of the words it touches, from the initial stack pointer."""
-    stores: bool
+    """Byte offsets of the words that it touches, from the initial stack pointer; with an index: of those that it may touch."""
+    index: SSAValue | None
+    first: int
+    """The index that means the first of the slots; the following ones mean the others."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ class PromoteLocal(ModulePass):
             known = Propagation(kernel, facts_of(kernel), arch)
             found = _accesses(kernel, Affine(known))
             if found:
-                _promote(kernel, found)
+                _promote(kernel, found, known)
                 record_use(kernel, known.used)
                 drop_dead_code(kernel.body)
 
@@ -76,8 +84,10 @@ def _accesses(kernel: KernelOp, forms: Affine) -> list[_Access]:
                     return []
                 found.append(access)
                 derived.update(op.reads[:1])
-    bases = [v for v in symbols if isa(v, SSAValue[Attribute])]
-    return found if len(symbols) == 1 and not any(_escapes(value, found) for value in [*derived, *bases]) else []
+    base = symbols.pop() if len(symbols) == 1 else None
+    if not isa(base, SSAValue[Attribute]) or base.owner not in kernel.body.blocks[0].ops or kernel.body.blocks[0].predecessors():
+        return []
+    return found if not any(_escapes(value, found) for value in [base, *derived]) else []
 
 
 def _access(op: SassInstruction, forms: Affine, symbols: set[object]) -> _Access | None:
@@ -85,19 +95,27 @@ def _access(op: SassInstruction, forms: Affine, symbols: set[object]) -> _Access
     modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []
     address = next((a for a in operands if _ADDRESS.fullmatch(a.text)), None)
     match = _ADDRESS.fullmatch(address.text) if address is not None else None
-    if address is None or match is None or match["absolute"] or not _PART.isdisjoint(modifiers):
+    if address is None or match is None or match["absolute"] or op.constant_guard is not None or not _PART.isdisjoint(modifiers):
         return None
     form = forms.word(address.values[0])
-    if len(form.terms) != 1 or form.terms[0][1] != 1:
-        return None
-    symbols.add(form.terms[0][0])
-    offset = int((match["offset"] or "0").replace("+-", "-"), 16) + form.constant
-    offset = (offset + (1 << 31)) % (1 << 32) - (1 << 31)
-    if offset % 4:
-        return None
+    bases = [symbol for symbol, coefficient in form.terms if coefficient == 1]
+    indices = [(symbol, coefficient) for symbol, coefficient in form.terms if coefficient != 1]
     words = next((_WORDS[m] for m in modifiers if m in _WORDS), 1)
-    slots = tuple([offset + 4 * i for i in range(words)])
-    return _Access(op, slots, op.MNEMONIC == "STL")
+    offset = int((match["offset"] or "0").replace("+-", "-"), 16) + form.constant
+    if len(bases) != 1 or len(indices) > 1:
+        return None
+    symbols.add(bases[0])
+    if not indices:
+        return _Access(op, tuple([_signed(offset + 4 * i) for i in range(words)]), None, 0) if offset % 4 == 0 else None
+    (index, stride), *_ = indices
+    if not isa(index, SSAValue[Attribute]) or not isinstance(index.type, R) or (offset | stride) % 4 or words > 1:
+        return None
+    low, high = forms.known.range(index)
+    return _Access(op, tuple([_signed(offset + stride * i) for i in range(low, high + 1)]), index, low) if high - low < MOST else None
+
+
+def _signed(offset: int) -> int:
+    return (offset + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _escapes(value: SSAValue, found: Sequence[_Access]) -> bool:
@@ -118,7 +136,7 @@ def _escapes(value: SSAValue, found: Sequence[_Access]) -> bool:
     return False
 
 
-def _promote(kernel: KernelOp, found: Sequence[_Access]) -> None:
+def _promote(kernel: KernelOp, found: Sequence[_Access], known: Propagation) -> None:
     entry = kernel.body.blocks[0]
     first = next(op for op in entry.ops if not isinstance(op, LabelOp))
     variables: dict[int, SSAValue] = {}
@@ -127,25 +145,15 @@ def _promote(kernel: KernelOp, found: Sequence[_Access]) -> None:
         entry.insert_op_before(start, first)
         variables[slot] = start.results[0]
     definitions: dict[SSAValue, SSAValue] = {}
+    accesses = {access.op for access in found}
     for access in found:
-        for move, slot in zip(_moves(access, variables), access.slots, strict=True):
-            if access.stores:
-                definitions[move.results[0]] = variables[slot]
+        slots = [variables[slot] for slot in access.slots]
+        if access.index is None:
+            definitions.update(zip(replace_by_moves(access.op, slots), slots, strict=False))
+            continue
+        elements = dict(enumerate(slots, access.first))
+        if access.op.results:
+            replace_load(access.op, access.index, elements)
+        elif not store_at_joint(access.op, access.index, elements, lambda value: known.range(value).value, accesses, definitions):
+            replace_store(access.op, access.index, elements, definitions)
     reconstruct(kernel.body, definitions, lambda _, value: value.type)
-
-
-def _moves(access: _Access, variables: dict[int, SSAValue]) -> list[SassInstruction]:
-    """Put moves in place of an access: from variables to the results of a load, or of what is stored."""
-    op = access.op
-    block = op.parent
-    assert block is not None
-    stored = arguments(op)[-1].values
-    made: list[SassInstruction] = []
-    for i, slot in enumerate(access.slots):
-        kept = [variables[slot]] if access.stores else op.kept[i : i + 1]
-        source = (stored[i] if stored else None) if access.stores else variables[slot]
-        text = "MOV =R, RZ" if source is None else "MOV =R, $R"
-        made.append(instruction(text, [] if source is None else [source], op.guard, op.unless is not None, kept))
-    block.insert_ops_before(made, op)
-    replace(op, [] if access.stores else [move.results[0] for move in made])
-    return made

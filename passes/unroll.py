@@ -23,7 +23,7 @@ from sassir.dialect.registers import R
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
-from sassir.rewrite.unroll import unroll, unroll_completely
+from sassir.rewrite.unroll import unroll, unroll_completely, unroll_evenly
 
 FULL_SIZE = 512
 """A loop with loads is unrolled completely if that makes no more instructions."""
@@ -47,6 +47,8 @@ class Unroll(ModulePass):
     factor: int | None = None
     partial: bool = True
     """Also loops that stay loops."""
+    remainder: bool = True
+    """Also loops of which iterations may be left over."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
@@ -71,7 +73,10 @@ class Unroll(ModulePass):
             return False
         far = sum(op.MNEMONIC in _FAR_LOADS for op in ops)
         factor = self.factor if self.factor is not None else _factor(counted, len(ops), far)
-        if factor < 2 or not isinstance(counted.tested.type, R):
+        if factor > 1 and counted.trips is not None and counted.trips % factor == 0:
+            unroll_evenly(kernel, counted, factor)
+            return True
+        if factor < 2 or not self.remainder or not isinstance(counted.tested.type, R):
             return False
         unroll(kernel, counted, factor, arch)
         return True

@@ -176,7 +176,8 @@ class Affine:
             return None
         match (op.MNEMONIC.removeprefix("U"), upper.MNEMONIC.removeprefix("U"), upper.modifiers.data):
             case ("IADD3", "IADD3", "X"):
-                return _sum([self._joined(x, y, depth) for x, y in zip(a[:3], b[:3], strict=True)], 2 * WORD_BITS)
+                lows, highs = sorted(a[:3], key=_is_number), sorted(b[:3], key=_is_number)  # a sum: any low with any high
+                return _sum([self._joined(x, y, depth) for x, y in zip(lows, highs, strict=True)], 2 * WORD_BITS)
             case ("LEA", "LEA", "HI.X.SX32") if a[2].integer is not None and a[0].values == b[0].values and len(a[0].values) == 1:
                 shifted = _scaled(self._extended(a[0].values[0], True), 1 << a[2].integer)
                 return _sum([shifted, self._joined(a[1], b[1], depth)], 2 * WORD_BITS)
@@ -241,6 +242,10 @@ def _is_sign_of(op: SassInstruction, high: SSAValue, low: SSAValue) -> bool:
         return False
     sources = [a for a in arguments(op) if not a.written]
     return sources[1].integer == WORD_BITS - 1 and sources[2].values == (low,)
+
+
+def _is_number(argument: Argument) -> bool:
+    return argument.integer is not None
 
 
 def _scaled(form: Form, factor: int) -> Form:

@@ -8,6 +8,7 @@ memory that nobody writes while the kernel runs.
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -20,12 +21,18 @@ from sassir.dialect.instruction import SassInstruction
 
 ATOMIC = frozenset({"ATOM", "ATOMG", "ATOMS", "RED", "REDG"})
 """Read and write their own address, at once; they order no other access (PTX ISA, memory consistency model: relaxed)."""
+UNCHANGING = frozenset({"constant", "texture"})
+"""What nobody writes while a kernel runs."""
 _ADDRESS = re.compile(r"(?P<desc>desc\[[^]]*\])?\[(?P<registers>[^]]*?)(?P<offset>[-+]?0x[0-9a-f]+)?\]")
 _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 _PLAIN = frozenset({"LD", "LDG", "LDL", "LDS", "ST", "STG", "STL", "STS"}) | ATOMIC
+_NO_WORDS = frozenset({"U8", "S8", "U16", "S16", "256"})
+_DIRECTIONS = frozenset({"BRA", "BREAK", "BSSY", "BSYNC"})
+"""Decide how control goes on among the blocks of the kernel, and nothing else."""
 _FOLLOWED = frozenset({"IADD", "IADD3", "IMAD", "LDC", "LDCU", "LEA", "MOV", "R2UR", "SEL", "VIADD"})
 """Through which an address goes on to be one of the same buffer; a uniform instruction is as the one without U."""
 _GLOBAL = frozenset({"global"})
+_OWN = (_GLOBAL, frozenset({"local"}))
 _LIMIT = 256
 """How many values are followed from an address to its pointer."""
 
@@ -44,6 +51,21 @@ class Access(NamedTuple):
     """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known."""
     constant: bool
     """Nobody writes this memory while the kernel runs."""
+
+    @property
+    def place(self) -> Hashable:
+        """Equal for accesses that touch the same bytes."""
+        return self.spaces, self.registers, self.begin, self.end
+
+    @property
+    def words(self) -> int:
+        """Whole words of 32 bits."""
+        return (self.end - self.begin) // 4
+
+    def covers(self, other: Access) -> bool:
+        """Whether it surely touches all bytes that `other` touches."""
+        same = self.spaces == other.spaces and self.registers == other.registers
+        return same and self.begin <= other.begin and other.end <= self.end
 
 
 def access(op: Operation, facts: KernelFacts) -> Access | None:
@@ -66,6 +88,26 @@ def access(op: Operation, facts: KernelFacts) -> Access | None:
     return Access(
         found.loads | found.stores, bool(found.stores), registers, offset, offset + width, pointer, "CONSTANT" in modifiers
     )
+
+
+def is_word_access(op: SassInstruction, this: Access) -> bool:
+    """Whether variables of 32 bits can stand for what `op` accesses: a plain load or store of whole words, seen by nobody else.
+
+    Not in shared memory: what is volatile there, because another lane of the warp looks at it, leaves no trace in the code.
+    """
+    parts = op.modifiers.data.split(".") if op.modifiers is not None else []
+    if op.MNEMONIC in ATOMIC or effects(op).ordered or op.constant_guard is not None or not _NO_WORDS.isdisjoint(parts):
+        return False
+    return this.spaces in _OWN and (this.writes or len(op.results) == this.words)
+
+
+def orders_memory(op: Operation) -> bool:
+    """Whether accesses must not be moved across `op`, or `op` touches memory in a way that `access` does not tell."""
+    if not isinstance(op, SassInstruction):
+        return False
+    found = effects(op)
+    known = op.MNEMONIC in _PLAIN or not (found.stores or found.loads - UNCHANGING)
+    return found.ordered or found.clock or not known or (found.pinned and op.MNEMONIC not in _DIRECTIONS)
 
 
 def may_overlap(a: Access, b: Access, facts: KernelFacts) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.flow import flow_of
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, WORD, WORD_BITS, Range, exactly, restrict
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
@@ -42,6 +43,7 @@ class Propagation:
         self._growth: dict[SSAValue, int] = {}
         self._bounds: list[int] = [0, LARGEST_SIGNED, LARGEST]
         self._edges: set[tuple[Block, int]] = set()
+        self._turning = _turning_points(kernel)
         self._rooted = entered_from_elsewhere(kernel.body)
         self._blocks = [kernel.body.blocks[0]]
         self._operations: list[Operation] = []
@@ -120,7 +122,7 @@ class Propagation:
         new = found if known is None else known.join(found)
         if new == known:
             return
-        if isinstance(value.owner, Block):
+        if value.owner in self._turning:
             new = self._widen(value, new)
         self._ranges[value] = new
         self._operations.extend([use.operation for use in value.uses])
@@ -260,6 +262,13 @@ def _main_destination(operands: Sequence[Argument]) -> Argument:
     """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
     written = [a for a in operands if a.written]
     return next((a for a in written if "P" not in a.text), written[0])
+
+
+def _turning_points(kernel: KernelOp) -> set[Block]:
+    """Blocks to which control goes back: each cycle has one, so that ranges cannot grow for ever if they do not grow there."""
+    blocks, _, cfg = flow_of(kernel.body)
+    rank = {b: i for i, b in enumerate(cfg.order)}
+    return {blocks[s] for b in cfg.order for s in cfg.successors[b] if rank[s] <= rank[b]}
 
 
 def _known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[int, str]]:

@@ -22,6 +22,12 @@ def jump(target: Block, values: Sequence[SSAValue]) -> SassBranch:
     return op
 
 
+def is_jump(op: Operation) -> bool:
+    """Whether `op` is a branch that all threads take, as `jump` makes it."""
+    plain = isinstance(op, SassBranch) and (op.MNEMONIC, op.modifiers, op.template.text) == ("BRA", None, PLACE)
+    return plain and op.guard is None and op.constant_guard is None and len(op.successors) == 1
+
+
 def branch(guard: SSAValue, taken: Block, taken_values: Sequence[SSAValue], other: Block, other_values: Sequence[SSAValue]) -> SassBranch:
     """A branch to `taken` in the threads where `guard` holds; the others go on to `other`, which must come to lie behind."""
     op = INSTRUCTIONS["BRA"].create(

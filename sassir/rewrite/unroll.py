@@ -54,6 +54,16 @@ def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
     join_definitions(kernel, [c.values for c in copies])
 
 
+def unroll_evenly(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
+    """Run `factor` iterations between two tests of a loop that always runs a multiple of so many times: the last one tests."""
+    copies = _copies(kernel, counted, factor - 1)
+    _enter(counted, copies[0].header)
+    _connect(copies)
+    replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
+    counted.latch.successors = [copies[0].header if s is counted.loop.header else s for s in counted.latch.successors]
+    join_definitions(kernel, [c.values for c in copies])
+
+
 def unroll(kernel: KernelOp, counted: CountedLoop, factor: int, arch: str) -> None:
     """Run `factor` iterations between two tests for as long as so many are due; the rest runs in the original loop.
 

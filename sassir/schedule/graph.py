@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.effects import effects
-from sassir.analysis.memory import Access, access, may_overlap
+from sassir.analysis.memory import UNCHANGING, Access, access, may_overlap
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
@@ -18,8 +18,6 @@ from sassir.dialect.sample import sample
 from sassir.machine import Machine, Timing
 from sassir.schedule.expected import expected_latency
 
-_UNCHANGING = frozenset({"constant", "texture"})
-"""What nobody writes while a kernel runs."""
 WINDOW = 128
 """Accesses that are compared with one another; after so many the next one waits for all of them, which keeps time linear."""
 
@@ -108,7 +106,7 @@ class Graph:
             found = effects(op)
             this = access(op, facts)
             orders = this is None and (found.ordered or found.pinned or found.clock)
-            if this is None and not orders and (found.stores or found.loads - _UNCHANGING):
+            if this is None and not orders and (found.stores or found.loads - UNCHANGING):
                 this = Access(found.loads | found.stores, bool(found.stores), (op,), 0, 1, None, False)
             if this is None and not orders and not found.warp:
                 continue

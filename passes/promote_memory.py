@@ -1,0 +1,166 @@
+"""sass-promote-memory: keep in a register what a loop reads or writes again and again at one address.
+
+A word of memory whose address does not change in a loop is a variable there, if nothing else in the loop may touch it: it is
+loaded before the loop and stored behind it. That holds only where every run of the loop loads it, or stores to it, before
+it is left: no access is made that was not there. And only where nothing in the loop orders memory: without that, other
+threads may not rely on any value but the last. Shared memory stays as it is: there, volatile leaves no trace in the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from sassir.analysis.arguments import arguments
+from sassir.analysis.counted import home
+from sassir.analysis.flow import flow_of
+from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
+from sassir.analysis.region_loops import RegionLoop, region_loops
+from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.facts import KernelFacts, facts_of, record_use
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.passes.dce import drop_dead_code
+from sassir.rewrite.build import arguments_of, instruction, name_of, rewritten
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.layout import jump, repair_layout
+from sassir.rewrite.reconstruct import reconstruct
+from sassir.rewrite.simplify import without_guard
+from sassir.rewrite.variables import replace_by_moves
+
+
+@dataclass(frozen=True)
+class PromoteMemory(ModulePass):
+    """Hoists loads out of loops and sinks stores behind them, first what needs no fact, then what `noalias` allows."""
+
+    name = "sass-promote-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, _ in free_kernels(op):
+            facts = facts_of(kernel)
+            changed = promote_memory(kernel, replace(facts, noalias=False))
+            if facts.noalias and (relies := promote_memory(kernel, facts)):
+                record_use(kernel, ["noalias"])
+                changed += relies
+            if changed:
+                drop_dead_code(kernel.body)
+                repair_layout(kernel)
+
+
+def promote_memory(kernel: KernelOp, facts: KernelFacts) -> int:
+    """Returns the number of words that became variables, each loop around them counted."""
+    promoted = 0
+    while (found := next(_promotable(kernel.body, facts), None)) is not None:
+        _promote(kernel.body, *found)
+        promoted += 1
+    return promoted
+
+
+class _Word(NamedTuple):
+    """All accesses of a loop to the same words."""
+
+    always: SassInstruction
+    """One that every run of the loop makes; a store if there is one."""
+    accesses: tuple[SassInstruction, ...]
+    count: int
+    """Words of 32 bits."""
+
+
+def _promotable(region: Region, facts: KernelFacts) -> Iterator[tuple[RegionLoop, _Word]]:
+    blocks, number, cfg = flow_of(region)
+    for loop in region_loops(region):
+        inside = [b for b in blocks if b in loop.blocks]
+        found = _accesses(inside, facts) if loop.preheader is not None else {}
+        exits = [number[block] for block, _ in _exits(inside)]
+        words: dict[Hashable, list[SassInstruction]] = {}
+        for op, this in found.items():
+            if is_word_access(op, this) and all(home(v) not in loop.blocks for v in _address(op)):
+                words.setdefault(this.place, []).append(op)
+        for same in words.values():
+            always = [op for op in same if op.guard is None and all(cfg.dominates(number[_home(op)], e) for e in exits)]
+            stores = [op for op in always if not op.results]
+            needed = stores if any(not op.results for op in same) else always
+            if needed and not _disturbed(same, found, facts):
+                yield loop, _Word(needed[0], tuple(same), found[same[0]].words)
+
+
+def _home(op: Operation) -> Block:
+    block = op.parent
+    assert block is not None
+    return block
+
+
+def _accesses(blocks: Sequence[Block], facts: KernelFacts) -> dict[SassInstruction, Access]:
+    """The accesses in a loop; none if something in it orders memory, or touches it in a way that is not understood."""
+    ops = [op for block in blocks for op in block.ops if isinstance(op, SassInstruction)]
+    if any(orders_memory(op) for op in ops):
+        return {}
+    return {op: found for op in ops if (found := access(op, facts)) is not None}
+
+
+def _disturbed(same: Sequence[SassInstruction], found: dict[SassInstruction, Access], facts: KernelFacts) -> bool:
+    """Whether another access of the loop may touch the same bytes, and one of both writes."""
+    this, writes = found[same[0]], any(found[op].writes for op in same)
+    others = [other for op, other in found.items() if op not in same]
+    return any((writes or other.writes) and may_overlap(this, other, facts) for other in others)
+
+
+def _address(op: SassInstruction) -> Sequence[SSAValue]:
+    """The values that the address is made from."""
+    return next(a.values for a in arguments(op) if "[" in a.text and a.constant is None)
+
+
+def _exits(blocks: Sequence[Block]) -> list[tuple[Block, int]]:
+    """The edges out of a loop, each as a block and the index of its successor."""
+    edges = [(block, i, s) for block in blocks if block.last_op is not None for i, s in enumerate(block.last_op.successors)]
+    return [(block, i) for block, i, successor in edges if successor not in blocks]
+
+
+def _promote(region: Region, loop: RegionLoop, word: _Word) -> None:
+    """Load the words in front of the loop, let its accesses be moves, and store the words on the edges out of it."""
+    assert loop.preheader is not None
+    assert loop.preheader.last_op is not None
+    loads = [op for op in word.accesses if op.results]
+    start = [without_guard(loads[0])] if loads else [instruction("MOV =R, RZ") for _ in range(word.count)]
+    loop.preheader.insert_ops_before(start, loop.preheader.last_op)
+    variables = [result for op in start for result in op.results]
+    if len(loads) < len(word.accesses):
+        for block, i in _exits([b for b in region.blocks if b in loop.blocks]):
+            target = _edge_block(region, block, i)
+            first = next(op for op in target.ops if not isinstance(op, LabelOp))
+            target.insert_op_before(_store(word.always, variables), first)
+    definitions: dict[SSAValue, SSAValue] = {}
+    for op in word.accesses:
+        definitions.update(zip(replace_by_moves(op, variables), variables, strict=False))
+    reconstruct(region, definitions, lambda _, value: value.type)
+
+
+def _store(model: SassInstruction, values: Sequence[SSAValue]) -> SassInstruction:
+    """A store like `model`, of other values."""
+    *shown, _ = arguments_of(model)
+    *operands, _ = arguments(model)
+    shown.append("$R" if len(values) == 1 else f"$R{len(values)}")
+    new = rewritten(model, name_of(model), shown, [*[v for a in operands for v in a.values], *values])
+    new.properties.pop("origin", None)
+    return new
+
+
+def _edge_block(region: Region, block: Block, i: int) -> Block:
+    """The block to which only the edge from `block` to its successor `i` leads, made if there is none."""
+    last = block.last_op
+    assert last is not None
+    target = last.successors[i]
+    if len(target.predecessors()) == 1:
+        return target
+    passed = forwarded(last)
+    new = Block([jump(target, passed[i])])
+    region.insert_block_after(new, block)
+    last.operands = [*own_operands(last), *[v for k, values in enumerate(passed) if k != i for v in values]]
+    last.successors = [new if k == i else s for k, s in enumerate(last.successors)]
+    return new
