@@ -37,14 +37,14 @@ class Widen(ModulePass):
 def widen(kernel: KernelOp, arch: str) -> int:
     """Returns the number of accesses that are gone. What they loaded is no longer put together from its bytes."""
     known = Propagation(kernel, facts_of(kernel), arch)
-    bits = Bits(kernel, known)
-    adjacent = Adjacent(bits)
+    adjacent = Adjacent(Bits(kernel, known))
     merged = 0
     for block in kernel.body.blocks:
-        for found in list(adjacent.mergers(block)):
-            merged += len(found.parts) - 1 if merge(found, arch) else 0
+        for loads in (True, False):
+            for found in list(adjacent.mergers(block, loads)):
+                merged += len(found.parts) - 1 if merge(found, arch) else 0
     if merged:
-        simplify_bits(kernel, Bits(kernel, known))
-        record_use(kernel, known.used | bits.used | adjacent.used)
+        simplified = simplify_bits(kernel, Bits(kernel, known)) or set[str]()
+        record_use(kernel, known.used | adjacent.used | simplified)
         drop_dead_code(kernel.body)
     return merged

@@ -14,9 +14,10 @@ from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
-from sassir.analysis.bits import Bits, add, low_bits, number, shifted
+from sassir.analysis.bit_words import add, low_bits, number, shifted
+from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.memory import Access, access, may_overlap
 from sassir.dialect.facts import KernelFacts
@@ -111,14 +112,18 @@ class Adjacent:
         self.bits = bits
         self.facts = bits.known.facts
         self.used: set[str] = set()
-        """The facts that what was found rests on, beyond those that `bits` has used."""
+        """The facts that what was found rests on, beyond those that ranges do."""
 
-    def mergers(self, block: Block) -> Iterator[Merger]:
-        """What can be merged in one block; no access is in two of them."""
+    def mergers(self, block: Block, loads: bool) -> Iterator[Merger]:
+        """The loads of a block that can be merged, or the stores; no access is in two of them.
+
+        Not both at once: a load that goes up and a store that goes down could pass each other in between.
+        """
         for segment in _segments(block, self.facts):
             groups: dict[Shape, list[Part]] = {}
             for part in segment.parts:
-                groups.setdefault(part.shape, []).append(part)
+                if part.loads == loads:
+                    groups.setdefault(part.shape, []).append(part)
             for shape, group in groups.items():
                 if len(group) > 1:
                     yield from self._of_group(group, segment, self._known_base(shape, segment))
@@ -126,10 +131,11 @@ class Adjacent:
     def _of_group(self, group: list[Part], segment: Segment, base: tuple[int, int]) -> Iterator[Merger]:
         taken: set[int] = set()
         for seed in group if group[0].loads else group[::-1]:
-            left = [part for part in group if part.position not in taken and (part.position >= seed.position) == part.loads or part is seed]
-            if seed.position in taken or len(left) < 2:
+            if seed.position in taken:
                 continue
-            found = self._around(seed, left, segment, base)
+            i = group.index(seed)
+            left = [part for part in (group[i:] if seed.loads else group[: i + 1]) if part.position not in taken]
+            found = self._around(seed, left, segment, base) if len(left) > 1 else None
             if found is not None:
                 taken.update([part.position for part in found.parts])
                 yield found
@@ -144,12 +150,15 @@ class Adjacent:
                 inside = [p for p in group if begin <= p.begin and p.end <= begin + width and (p.begin - begin) % p.width == 0]
                 parts = [p for p in inside if p is seed or self._movable(p, seed, segment)]
                 if len(parts) > 1 and _covers(parts, begin, width):
+                    self.used.update(*[self.bits.facts(value) for value in seed.shape.address.values])
                     return Merger(begin, width, tuple(parts))
             width //= 2
         return None
 
     def _movable(self, part: Part, seed: Part, segment: Segment) -> bool:
-        """Whether `part` may be executed at the place of `seed`."""
+        """Whether `part` may be executed at the place of `seed`, where also what it keeps under its guard must be made already."""
+        if not all([_made_before(value, seed.op) for value in part.op.kept]):
+            return False
         first, last = sorted((part.position, seed.position))
         return not any(
             first < position < last and (other.writes or not part.loads) and self._overlap(part.touched, other)
@@ -174,6 +183,11 @@ class Adjacent:
             if part.shape.address == shape.address and part.width > best[0] and part.shape[4:] in ((None, False), shape[4:]):
                 best = (part.width, -part.begin % part.width)
         return best
+
+
+def _made_before(value: SSAValue, op: SassInstruction) -> bool:
+    maker = value.owner
+    return not isinstance(maker, Operation) or maker.parent is not op.parent or maker.is_before_in_block(op)
 
 
 def _covers(parts: Sequence[Part], begin: int, width: int) -> bool:

@@ -11,36 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from xdsl.ir import SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.bit_words import UNKNOWN, Copy, Word, add, combine, multiply, negated, number, shifted, trailing_zeros
 from sassir.analysis.flow import flow_of
 from sassir.analysis.folding import plan
 from sassir.analysis.propagation import Propagation
-from sassir.analysis.ranges import LARGEST, WORD_BITS
+from sassir.analysis.ranges import WORD_BITS
+from sassir.dialect import internals
 from sassir.dialect.edges import entered_from_elsewhere, forwarded
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import UR, R
 from sassir.dialect.template import TemplateAttr
 
-
-class Copy(NamedTuple):
-    """A bit that is equal to bit `index` of `value`."""
-
-    value: SSAValue
-    index: int
-
-
-Bit = int | Copy | None
-"""0, 1, a copy, or not known."""
-Word = Sequence[Bit]
-"""32 bits, the lowest first."""
-
-UNKNOWN: Word = (None,) * WORD_BITS
+_NO_FACTS = frozenset[str]()
 
 
 class Bits:
@@ -49,15 +37,20 @@ class Bits:
     def __init__(self, kernel: KernelOp, known: Propagation) -> None:
         self.known = known
         self.aligned = {p.offset: p.align for p in known.facts.pointers}
-        self.used: set[str] = set()
-        """The facts that some bit rests on, beyond those that `known` has used."""
         self._words: dict[SSAValue, Word] = {}
+        self._facts: dict[SSAValue, frozenset[str]] = {}
+        self._read: set[str] = set()
+        """The facts that the operation at hand uses."""
         self._own: dict[SSAValue, Word] = {}
         self._run(kernel)
 
     def word(self, value: SSAValue) -> Word:
         """The bits of `value`: none is None, one of which nothing is known is a copy of itself."""
         return self._words.get(value) or self._itself(value)
+
+    def facts(self, value: SSAValue) -> frozenset[str]:
+        """The facts that the bits of `value` rest on, beyond those that its range does."""
+        return self._facts.get(value, _NO_FACTS)
 
     def _run(self, kernel: KernelOp) -> None:
         blocks, _, cfg = flow_of(kernel.body)
@@ -83,16 +76,21 @@ class Bits:
     def _meet(self, argument: SSAValue, passed: Iterable[SSAValue]) -> bool:
         """Let an argument have what the values computed so far that are passed to it have in common. Returns whether it changed."""
         before = after = self._words.get(argument)
+        facts = self.facts(argument).union(*[self.facts(value) for value in passed])
         for value in passed:
             found = self._words.get(value)
             if found is not None:
                 after = found if after is None else [a if a == b else None for a, b in zip(after, found, strict=True)]
         if after is not None:
             self._words[argument] = self._settled(argument, after)
-        return self._words.get(argument) != before
+        changed = self._words.get(argument) != before or facts != self.facts(argument)
+        self._facts[argument] = facts
+        return changed
 
     def _visit(self, op: SassInstruction) -> None:
+        self._read.clear()
         found = self._results(op)
+        facts = self._read.union(*[self.facts(value) for value in internals.operands(op)]) if found else _NO_FACTS
         for i, result in enumerate(op.results):
             if isinstance(result.type, R | UR):
                 word = found.get(result, UNKNOWN)
@@ -100,6 +98,8 @@ class Bits:
                     kept = self.word(op.kept[i]) if op.kept else UNKNOWN
                     word = [a if a == b else None for a, b in zip(word, kept, strict=True)]
                 self._words[result] = self._settled(result, word)
+                if facts:
+                    self._facts[result] = frozenset(facts)
 
     def _settled(self, value: SSAValue, word: Word) -> Word:
         """`word` with what is not known replaced by bits of `value` itself, and with the zeros that its range tells."""
@@ -151,65 +151,8 @@ class Bits:
             return UNKNOWN
         zeros = trailing_zeros(self.aligned[offset])
         if zeros:
-            self.used.add(f"align {offset:#x}")
+            self._read.add(f"align {offset:#x}")
         return (0,) * zeros + (None,) * (WORD_BITS - zeros)
-
-
-def number(value: int) -> Word:
-    """The bits of a number."""
-    return tuple([value >> i & 1 for i in range(WORD_BITS)])
-
-
-def trailing_zeros(value: int) -> int:
-    """How many of the low bits of a number are 0; 32 for 0."""
-    return (value & -value).bit_length() - 1 if value & LARGEST else WORD_BITS
-
-
-def low_bits(word: Word) -> tuple[int, int]:
-    """How many of the lowest bits are known, and the number that they are."""
-    count = next((i for i, bit in enumerate(word) if not isinstance(bit, int)), WORD_BITS)
-    return count, sum([bit << i for i, bit in enumerate(word[:count]) if isinstance(bit, int)])
-
-
-def add(a: Word, b: Word) -> Word:
-    """The sum, modulo 2³². A bit is known where at most one of the two and the carry is not a number."""
-    found: list[Bit] = []
-    carry: Bit = 0
-    for terms in zip(a, b, strict=True):
-        three = (*terms, carry)
-        others = [t for t in three if not isinstance(t, int)]
-        ones = sum([t for t in three if isinstance(t, int)])
-        if not others:
-            found.append(ones & 1)
-            carry = ones >> 1
-        elif len(others) == 1:
-            found.append(None if ones == 1 else others[0])
-            carry = ones >> 1 if ones != 1 else None
-        else:
-            found.append(None)
-            carry = None
-    return found
-
-
-def negated(word: Word) -> Word:
-    """0 less a number."""
-    count, value = low_bits(word)
-    return [*number(-value)[:count], *UNKNOWN[count:]]
-
-
-def shifted(word: Word, by: int) -> Word:
-    """A number times 2 to the power of `by`."""
-    return [*(0,) * by, *word][:WORD_BITS]
-
-
-def multiply(a: Word, b: Word) -> Word:
-    """The product, modulo 2³²: exact times a power of two, else its low bits."""
-    (count, low), (other_count, other_low) = low_bits(a), low_bits(b)
-    for word, counted, factor in ((a, other_count, other_low), (b, count, low)):
-        if counted == WORD_BITS and factor.bit_count() == 1:
-            return shifted(word, trailing_zeros(factor))
-    known = min(count + trailing_zeros(other_low | 1 << other_count), other_count + trailing_zeros(low | 1 << count), WORD_BITS)
-    return [*number(low * other_low)[:known], *UNKNOWN[known:]]
 
 
 _Sources = Sequence[Argument]
@@ -252,27 +195,7 @@ def _places(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) ->
 
 def _logic(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
     table = sources[3].integer
-    if table is None:
-        return None
-    words = [bits.operand(a) for a in sources[:3]]
-    found: list[Bit] = []
-    for three in zip(*words, strict=True):
-        others = list(dict.fromkeys([t for t in three if isinstance(t, Copy)]))
-        codes = [t if isinstance(t, int) else 2 + others.index(t) if isinstance(t, Copy) else 5 + k for k, t in enumerate(three)]
-        code = _looked_up(table, *codes)
-        found.append(code if code is None or code < 2 else others[code - 2] if code < 5 else None)
-    return found
-
-
-@cache
-def _looked_up(table: int, a: int, b: int, c: int) -> int | None:
-    """What bit a truth table gives for bits that are 0, 1 or, from 2 on, variables; None if that is none of them."""
-    variables = sorted({x for x in (a, b, c) if x > 1})
-    rows = [dict(zip(variables, [row >> k & 1 for k in range(len(variables))], strict=True)) for row in range(1 << len(variables))]
-    outcomes = [table >> (r.get(a, a) << 2 | r.get(b, b) << 1 | r.get(c, c)) & 1 for r in rows]
-    if len(set(outcomes)) == 1:
-        return outcomes[0]
-    return next((v for v in variables if outcomes == [r[v] for r in rows]), None)
+    return None if table is None else combine(table, *[bits.operand(a) for a in sources[:3]])
 
 
 def _sum(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
@@ -313,8 +236,8 @@ def _constant(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources
 
 def _load(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
     """The upper bits of a signed byte or half are all its sign."""
-    width = 8 if "S8" in modifiers else 16 if "S16" in modifiers else WORD_BITS
-    return [Copy(result, min(i, width - 1)) for i in range(WORD_BITS)]
+    width = 8 if "S8" in modifiers else 16 if "S16" in modifiers else None
+    return None if width is None else [Copy(result, min(i, width - 1)) for i in range(WORD_BITS)]
 
 
 _COMPUTE: dict[str, _Compute] = {

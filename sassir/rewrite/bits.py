@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from sassir.analysis.bits import Bits, Copy, Word
+from sassir.analysis.bit_words import Copy, Word
+from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.ranges import WORD_BITS
 from sassir.dialect import internals
@@ -22,12 +23,13 @@ _SIGN = 8
 _BYTES = 4
 
 
-def simplify_bits(kernel: KernelOp, bits: Bits) -> int:
+def simplify_bits(kernel: KernelOp, bits: Bits) -> set[str] | None:
     """Use a value in place of its copies, and one PRMT in place of several operations that put bytes together.
 
-    Returns the number of operations that went or became simpler. What nothing uses any more stays: it is dead code.
+    Returns the facts that this rests on, beyond those that ranges do; None if nothing changed. What nothing uses any more
+    stays: it is dead code.
     """
-    changed = 0
+    used: set[str] | None = None
     for block in kernel.body.blocks:
         for op in list(block.ops):
             if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not _is_free(op):
@@ -35,13 +37,15 @@ def simplify_bits(kernel: KernelOp, bits: Bits) -> int:
             word = bits.word(op.results[0])
             source = copied_word(word)
             if source is not None and source is not op.results[0] and source.type == op.results[0].type:
-                replace(op, [source])
-                changed += 1
-            elif (new := _permutation(op, word)) is not None:
-                block.insert_op_before(new, op)
-                replace(op, new.results)
-                changed += 1
-    return changed
+                new = [source]
+            elif (permutation := _permutation(op, word)) is not None:
+                block.insert_op_before(permutation, op)
+                new = permutation.results
+            else:
+                continue
+            used = (used or set[str]()) | bits.facts(op.results[0])
+            replace(op, new)
+    return used
 
 
 def _is_free(op: SassInstruction) -> bool:
