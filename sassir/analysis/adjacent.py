@@ -161,7 +161,7 @@ class Adjacent:
             return False
         first, last = sorted((part.position, seed.position))
         return not any(
-            first < position < last and (other.writes or not part.loads) and self._overlap(part.touched, other)
+            first < position <= last and (other.writes or not part.loads) and self._overlap(part.touched, other)
             for position, other in segment.others
         )
 
@@ -238,9 +238,7 @@ def _part(op: SassInstruction, touched: Access, position: int) -> Part | None:
     if registers and not all([_REGISTER.fullmatch(r) for r in registers.split("+")]):
         return None
     values = op.reads[: _values(match["before"] + registers)]
-    shape = Shape(
-        op.MNEMONIC, tuple(before), tuple(after), Address(match["before"], registers, values), op.guard, op.unless is not None
-    )
+    shape = Shape(op.MNEMONIC, tuple(before), tuple(after), Address(match["before"], registers, values), op.guard, op.unless is not None)
     width = _WIDTHS[sizes[0]] if sizes else 4
     return Part(op, shape, int(offset.lstrip("+"), 16), width, bool(sizes) and sizes[0][0] == "S", touched, position)
 

@@ -114,9 +114,7 @@ def _stored(part: Part) -> Sequence[SSAValue | None]:
     return arguments(part.op)[-1].values or (None,) * max(part.width // _WORD, 1)
 
 
-def _word(
-    pieces: dict[int, SSAValue | None], widths: dict[int, int], at: int, width: int, made: list[SassInstruction]
-) -> SSAValue | None:
+def _word(pieces: dict[int, SSAValue | None], widths: dict[int, int], at: int, width: int, made: list[SassInstruction]) -> SSAValue | None:
     """The value whose lowest `width` bytes are those stored from `at` on; what has to be computed for it is added to `made`."""
     if at in pieces and widths.get(at, _WORD) >= width:
         return pieces[at]
