@@ -31,6 +31,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-unroll": "unroll.Unroll",
     "sass-verify-ssa": "verify_ssa.VerifySsa",
     "sass-virtualise": "virtualise.Virtualise",
+    "sass-widen": "widen.Widen",
 }
 
 

@@ -10,23 +10,34 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
+from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
+from sassir.analysis.propagation import Propagation
 from sassir.dialect import internals
+from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
+from sassir.rewrite.bits import simplify_bits
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import copied_values, replace
 
 
 @dataclass(frozen=True)
 class GlobalValueNumbering(ModulePass):
-    """Drops every pure operation whose results are already there, and copies. Constants are left where they are: they cost no register."""
+    """Drops every pure operation whose results are already there, and copies, also those put together from parts of a value.
+
+    Constants are left where they are: they cost no register.
+    """
 
     name = "sass-gvn"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel, _ in free_kernels(op):
+        for kernel, arch in free_kernels(op):
+            known = Propagation(kernel, facts_of(kernel), arch)
+            used = simplify_bits(kernel, Bits(kernel, known))
+            if used is not None:
+                record_use(kernel, known.used | used)
             number_values(kernel)
 
 

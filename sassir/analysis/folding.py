@@ -15,7 +15,9 @@ from sassir.errors import SemanticsError
 from sassir.isa.semantics import Constant, Evaluator, Register, semantics
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
+    """How to evaluate an operation."""
+
     evaluator: Evaluator
     reads: tuple[int | Constant, ...]
     """For each source of the evaluator, which of the values read it is, or the word of constant memory."""
@@ -40,17 +42,17 @@ def _is_exact(op: SassInstruction, reads: Sequence[int | None]) -> bool:
 
 def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstant, arch: str) -> tuple[int, ...] | None:
     """The results of an operation, its guard aside, for the values `reads`. None if one that matters, or the semantics, is not known."""
-    plan = _plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
-    if plan is None or (op.MNEMONIC == "MUFU" and not _is_exact(op, reads)):
+    how = plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
+    if how is None or (op.MNEMONIC == "MUFU" and not _is_exact(op, reads)):
         return None
     values: list[np.ndarray] = []
-    for source, place in zip(plan.evaluator.sources, plan.reads, strict=True):
+    for source, place in zip(how.evaluator.sources, how.reads, strict=True):
         value = reads[place] if isinstance(place, int) else _word(place, constant)
         if value is None:
             return None
         values.append(np.array([value], np.bool_ if isinstance(source, Register) and source.name.lstrip("U")[0] == "P" else np.uint32))
-    found = plan.evaluator.evaluate(*values)
-    return tuple([int(np.broadcast_to(found[k], (1,))[0]) for k in plan.results])
+    found = how.evaluator.evaluate(*values)
+    return tuple([int(np.broadcast_to(found[k], (1,))[0]) for k in how.results])
 
 
 def _word(place: Constant, constant: ReadConstant) -> int | None:
@@ -58,8 +60,8 @@ def _word(place: Constant, constant: ReadConstant) -> int | None:
 
 
 @cache
-def _plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> _Plan | None:
-    """How to evaluate an operation; None if that is not modelled, or needs the other lanes."""
+def plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> Plan | None:
+    """How to evaluate an operation, its guard aside; None if that is not modelled, or needs the other lanes. Cached."""
     data = template.data
     if data.visible != len(data.holes):
         return None
@@ -86,4 +88,4 @@ def _plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> _
             return None
     if evaluator.warp or not set(written) <= set(evaluator.results):
         return None
-    return _Plan(evaluator, tuple(reads), tuple([evaluator.results.index(name) for name in written]))
+    return Plan(evaluator, tuple(reads), tuple([evaluator.results.index(name) for name in written]))

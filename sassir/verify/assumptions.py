@@ -14,7 +14,7 @@ from sassir.launch import Facts, Launch
 from sassir.translate.facts import launch_facts
 
 _SIMPLE = ("block", "grid", "noalias", "contract", "ftz", "approx")
-"""Facts that are fields of `KernelFacts`; the others are words."""
+"""Facts that are fields of `KernelFacts`; the others are words, and what pointers are multiples of."""
 
 
 class Assumption(NamedTuple):
@@ -48,9 +48,16 @@ def broken_fact(assumptions: Assumptions, launch: Launch, stated: Facts, arch: s
         assumed, used = assumptions.get(kernel, (actual, ()))
         for name in used:
             expected, found = (_value(name, facts) for facts in (assumed, actual))
-            if expected != found:
+            if not _implies(found, expected, name):
                 return f"{name} = {expected} in kernel {kernel}"
     return None
+
+
+def _implies(found: object, expected: object, name: str) -> bool:
+    """Whether a fact that is `found` makes the one that was assumed hold."""
+    if name.startswith("align ") and isinstance(found, int) and isinstance(expected, int):
+        return found % expected == 0
+    return found == expected
 
 
 def _value(name: str, facts: KernelFacts) -> object:
@@ -58,6 +65,8 @@ def _value(name: str, facts: KernelFacts) -> object:
     kind, _, offset = name.partition(" ")
     if kind == "word":
         return dict(facts.words).get(int(offset, 16))
+    if kind == "align":
+        return {p.offset: p.align for p in facts.pointers}.get(int(offset, 16))
     if kind not in _SIMPLE:
         raise ValueError(f"there is no fact {name!r}")
     return getattr(facts, kind)

@@ -25,6 +25,7 @@ done
 for sm in 80 90; do
     nvcc -cubin -arch=sm_$sm -o emulated.sm_$sm.cubin emulated.cu
     nvcc -cubin -arch=sm_$sm -o refused.sm_$sm.cubin refused.cu
+    nvcc -cubin -arch=sm_$sm -o narrow.sm_$sm.cubin narrow.cu
 done
 for sm in 90 100; do
     nvcc -cubin -arch=sm_$sm -o asynchronous.sm_$sm.cubin asynchronous.cu
