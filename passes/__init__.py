@@ -21,6 +21,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-schedule": "schedule.Schedule",
     "sass-share-addresses": "share_addresses.ShareAddresses",
     "sass-specialize": "specialize.Specialize",
+    "sass-swizzle-shared": "swizzle_shared.SwizzleShared",
     "sass-unroll": "unroll.Unroll",
     "sass-verify-ssa": "verify_ssa.VerifySsa",
     "sass-virtualise": "virtualise.Virtualise",

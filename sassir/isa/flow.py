@@ -54,7 +54,7 @@ USETSHMSZ      |        |         | ordered pinned          | size of shared mem
 # waiting and debugging
 BPT            |        |         | trap pinned             | stops for the debugger
 DEPBAR         |        |         | ordered pinned          | waits for scoreboards
-NOP            |        |         |                         | nothing
+NOP            |        |         | ordered                 | nothing; ptxas leaves one where __syncwarp stood
 PMTRIG         |        |         | pinned                  | triggers a performance counter
 """
 # fmt: on
