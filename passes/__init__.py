@@ -18,6 +18,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-licm": "licm.LoopInvariantCodeMotion",
     "sass-promote-local": "promote_local.PromoteLocal",
+    "sass-relax-barriers": "relax_barriers.RelaxBarriers",
     "sass-schedule": "schedule.Schedule",
     "sass-share-addresses": "share_addresses.ShareAddresses",
     "sass-specialize": "specialize.Specialize",

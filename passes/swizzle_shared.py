@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Block, SSAValue
@@ -21,7 +20,7 @@ from xdsl.passes import ModulePass
 from sassir.allocation.launch import LaunchBounds, launch_bounds
 from sassir.analysis.affine import Affine, as_signed
 from sassir.analysis.arguments import arguments
-from sassir.analysis.banks import LINE, WORD, Seen, executions, look, total_wavefronts
+from sassir.analysis.banks import LINE, WORD, Seen, executions, least_wavefronts, look, total_wavefronts
 from sassir.analysis.possible_bits import possible_bits
 from sassir.analysis.propagation import Propagation
 from sassir.analysis.ranges import LARGEST
@@ -32,6 +31,7 @@ from sassir.dialect.operations import SHARED, KernelOp, LabelOp
 from sassir.dialect.registers import UR
 from sassir.dialect.syntax import written
 from sassir.errors import TranslationError
+from sassir.isa.semantics.evaluator import Words
 from sassir.passes.dce import drop_dead_code
 from sassir.passes.gvn import number_values
 from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
@@ -47,8 +47,6 @@ _REACH = 1 << 23
 _XOR, _AND_XOR = "0x3c", "0x6a"
 """Tables of LOP3 for a ^ b and (a & b) ^ c."""
 
-_Addresses = TypeVar("_Addresses", int, NDArray[np.uint32])
-
 
 class Swizzle(NamedTuple):
     """An exchange of places within each line."""
@@ -56,13 +54,13 @@ class Swizzle(NamedTuple):
     distance: int
     mask: int
 
-    def added(self, address: _Addresses) -> _Addresses:
-        """What is XORed to an address."""
-        return (address >> self.distance) & self.mask
-
-    def of(self, address: _Addresses) -> _Addresses:
+    def of(self, address: int) -> int:
         """The new place of what was at `address`."""
-        return address ^ self.added(address)
+        return address ^ (address >> self.distance & self.mask)
+
+    def of_all(self, addresses: Words) -> Words:
+        """The same for many."""
+        return addresses ^ (addresses >> np.uint32(self.distance) & np.uint32(self.mask))
 
     @property
     def deciding(self) -> int:
@@ -114,9 +112,11 @@ def _candidates(widest: int) -> Iterator[Swizzle]:
 
 def _choose(seen: Sequence[Seen], accesses: Sequence[SharedAccess]) -> Swizzle | None:
     """The swizzle with the fewest wavefronts; None if no one pays."""
-    best = min(_candidates(max(a.width for a in accesses)), key=lambda swizzle: total_wavefronts(seen, swizzle.of))
-    saved = total_wavefronts(seen) - total_wavefronts(seen, best.of)
-    return best if saved > _COST * executions(seen) else None
+    now, cost = total_wavefronts(seen), _COST * executions(seen)
+    if now - least_wavefronts(seen) <= cost:
+        return None
+    best = min(_candidates(max(a.width for a in accesses)), key=lambda swizzle: total_wavefronts(seen, swizzle.of_all))
+    return best if now - total_wavefronts(seen, best.of_all) > cost else None
 
 
 class _Rewriter:
@@ -132,7 +132,8 @@ class _Rewriter:
     def rewrite(self, access: SharedAccess) -> None:
         address, offset = self._address(access)
         new = _at(access, address, offset, self.known.arch)
-        access.op.parent_block().insert_op_before(new, access.op)
+        assert access.op.parent is not None
+        access.op.parent.insert_op_before(new, access.op)
         replace(access.op, new.results)
 
     def _address(self, access: SharedAccess) -> tuple[SSAValue, int]:
@@ -143,7 +144,7 @@ class _Rewriter:
         base = _base(access)
         split = self._split(base, offset)
         if split is None:
-            moved = _before(op, instruction(f"IADD3 =R, $R, {offset:#x}, RZ", [base]))
+            moved = _before(op, instruction(f"IADD3 =R, $R, {access.offset:#x}, RZ", [base]))
             return self._place(moved), 0
         flipped, displacement = split
         place = self._place(base)
@@ -200,7 +201,8 @@ def _behind(value: SSAValue, new: Sequence[SassInstruction]) -> None:
     owner = value.owner
     block = owner if isinstance(owner, Block) else owner.parent
     following = next(op for op in owner.ops if not isinstance(op, LabelOp)) if isinstance(owner, Block) else owner.next_op
-    assert block is not None and following is not None
+    assert block is not None
+    assert following is not None
     block.insert_ops_before(new, following)
 
 

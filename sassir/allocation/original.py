@@ -21,7 +21,7 @@ def original_registers(ops: Iterable[SassInstruction]) -> dict[SSAValue, int]:
     read: dict[SSAValue, int] = {}
     for op in ops:
         _collect(op, written, read)
-    return {value: number for value, number in (read | written).items() if REGISTERS[number].FILE == file_of(value)}
+    return {value: number for value, number in (read | written).items() if file_of(value) == REGISTERS[number].FILE}
 
 
 def _collect(op: SassInstruction, written: dict[SSAValue, int], read: dict[SSAValue, int]) -> None:

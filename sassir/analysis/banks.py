@@ -8,7 +8,7 @@ Guide, Shared Memory; the counts are what Nsight Compute calls shared wavefronts
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,10 @@ from sassir.isa.semantics.evaluator import Flags, Words
 BANKS, WORD, WARP = 32, 4, 32
 LINE = BANKS * WORD
 """Bytes that lie in different banks, or in the same word."""
+
+_MOST_WARPS = 8
+"""Warps of a block that are looked at."""
+_Lane = TypeVar("_Lane", np.uint32, np.bool_)
 
 
 class Seen(NamedTuple):
@@ -53,18 +57,23 @@ def look(kernel: KernelOp, known: Propagation, threads: Dim3, accesses: Sequence
     rows: dict[SassInstruction, list[tuple[Words, Flags]]] = {}
 
     def visit(op: SassInstruction, lookup: Lookup, active: Flags) -> None:
-        access = by_op.get(op)
-        found = None if access is None else _address(access, lookup)
+        found = _address(by_op[op], lookup)
         if found is not None and active.any():
             rows.setdefault(op, []).append((_rows(np.broadcast_to(found, active.shape)), _rows(active)))
 
-    dry_run(kernel, known, threads, visit)
+    dry_run(kernel, known, threads, by_op.keys(), visit)
     return [Seen(by_op[op], np.concatenate([a for a, _ in found]), np.concatenate([a for _, a in found])) for op, found in rows.items()]
 
 
 def total_wavefronts(seen: Sequence[Seen], moved: Callable[[Words], Words] = lambda addresses: addresses) -> int:
     """The wavefronts of all of them, with the addresses that `moved` makes of theirs."""
     return sum(wavefronts(moved(s.addresses), s.active, s.access.width) for s in seen)
+
+
+def least_wavefronts(seen: Sequence[Seen]) -> int:
+    """How many they would be without conflicts, if every lane had words of its own."""
+    groups = [s.active.reshape(-1, WARP // max(1, s.access.width // WORD)) for s in seen]
+    return sum(int(group.any(axis=1).sum()) for group in groups)
 
 
 def executions(seen: Sequence[Seen]) -> int:
@@ -82,6 +91,7 @@ def _address(access: SharedAccess, lookup: Lookup) -> Words | None:
     return total
 
 
-def _rows(lanes: NDArray[np.generic]) -> NDArray[np.generic]:
-    """One row a warp; lanes that the last one lacks are 0."""
-    return np.pad(lanes, (0, -len(lanes) % WARP)).reshape(-1, WARP)
+def _rows(lanes: NDArray[_Lane]) -> NDArray[_Lane]:
+    """One row a warp, of some warps; lanes that the last one lacks are 0."""
+    rows = np.pad(lanes, (0, -len(lanes) % WARP)).reshape(-1, WARP)
+    return rows[:: -(-len(rows) // _MOST_WARPS)]

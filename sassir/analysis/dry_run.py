@@ -8,7 +8,7 @@ threads come together again. For estimates only: a loop is left after `TURNS` tu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import prod
 
 import numpy as np
@@ -18,7 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir.analysis.arguments import arguments
 from sassir.analysis.folding import fold_lanes
 from sassir.analysis.propagation import Propagation
-from sassir.dialect.edges import decides, forwarded
+from sassir.dialect import internals
+from sassir.dialect.edges import decides, forwarded, own_operands, terminators
 from sassir.dialect.facts import Dim3
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
@@ -34,15 +35,17 @@ Visit = Callable[[SassInstruction, Lookup, Flags], None]
 """Takes an operation, the values before it, and the threads that run it or may do so."""
 
 
-def dry_run(kernel: KernelOp, known: Propagation, threads: Dim3, visit: Visit) -> None:
-    """Run `kernel` with one block of `threads`, and let `visit` see every operation as often as it runs."""
-    _DryRun(kernel, known, threads, visit).run()
+def dry_run(kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit) -> None:
+    """Run `kernel` with one block of `threads`, and let `visit` see the operations `watched` as often as they run."""
+    _DryRun(kernel, known, threads, watched, visit).run()
 
 
 class _DryRun:
-    def __init__(self, kernel: KernelOp, known: Propagation, threads: Dim3, visit: Visit) -> None:
+    def __init__(self, kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit) -> None:
         self.known = known
+        self.watched = watched
         self.visit = visit
+        self.needed = _needed(kernel, watched)
         self.size = prod(threads)
         self.special = _special_registers(threads)
         self.blocks = list(kernel.body.blocks)
@@ -94,7 +97,10 @@ class _DryRun:
             active = active & holds
         if op.constant_guard is not None and self.known.guard(op) is False:
             return
-        self.visit(op, self.lookup, active)
+        if op in self.watched:
+            self.visit(op, self.lookup, active)
+        if self.needed.isdisjoint(op.results):
+            return
         kept = iter(op.kept)
         for result, value in zip(op.results, self._results(op), strict=True):
             before = next(kept, None)
@@ -127,6 +133,25 @@ class _DryRun:
         assert isinstance(op, SassInstruction)
         found = None if op.guard is None else self.lookup(op.guard)
         return None if found is None else np.broadcast_to(found.astype(np.bool_) ^ (op.unless is not None), (self.size,))
+
+
+def _needed(kernel: KernelOp, watched: Iterable[SassInstruction]) -> set[SSAValue]:
+    """The values that the watched operations and the branches follow from."""
+    passed: dict[SSAValue, list[SSAValue]] = {}
+    needed: set[SSAValue] = {v for op in watched for v in internals.operands(op)}
+    for last in terminators(kernel.body):
+        needed.update(own_operands(last))
+        for successor, values in zip(last.successors, forwarded(last), strict=False):
+            for argument, value in zip(successor.args, values, strict=True):
+                passed.setdefault(argument, []).append(value)
+    work = [*needed]
+    while work:
+        value = work.pop()
+        owner = value.owner
+        sources = passed.get(value, []) if isinstance(owner, Block) else internals.operands(owner)
+        work += [v for v in sources if v not in needed]
+        needed.update(sources)
+    return needed
 
 
 def _special_registers(threads: Dim3) -> dict[str, NDArray[np.uint32]]:

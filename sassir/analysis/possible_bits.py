@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
+
 from sassir.analysis.affine import Symbol
 from sassir.analysis.propagation import Propagation
 from sassir.analysis.ranges import LARGEST
-from xdsl.ir import SSAValue
 
 
 def possible_bits(constant: int, terms: tuple[tuple[Symbol, int], ...], known: Propagation) -> int:
