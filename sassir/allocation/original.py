@@ -8,17 +8,20 @@ from xdsl.ir import SSAValue
 
 from sassir.asm.operand import ZERO_REGISTERS
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.registers import NUMBER
+from sassir.dialect.registers import NUMBER, REGISTERS, file_of
 from sassir.translate.shape import shape
 
 
 def original_registers(ops: Iterable[SassInstruction]) -> dict[SSAValue, int]:
-    """From the original instruction of each operation that still has one; results count more than operands."""
+    """From the original instruction of each operation that still has one; results count more than operands.
+
+    A pass may have put a value of another file in its place.
+    """
     written: dict[SSAValue, int] = {}
     read: dict[SSAValue, int] = {}
     for op in ops:
         _collect(op, written, read)
-    return read | written
+    return {value: number for value, number in (read | written).items() if file_of(value) == REGISTERS[number].FILE}
 
 
 def _collect(op: SassInstruction, written: dict[SSAValue, int], read: dict[SSAValue, int]) -> None:

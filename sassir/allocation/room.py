@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.stack import grow_frame, put_first
@@ -60,7 +61,10 @@ class SharedMemory(Room):
             raise AllocationError("cannot spill to shared memory: how many threads a block has is not known; state it as a fact")
         self._row = -(-threads // _LANES) * _LANES * WORD
         """Bytes of one slot of all threads."""
-        self._used = used
+        known = kernel.attributes.get(SHARED)
+        self._added = known.data if isa(known, IntAttr[int]) else 0
+        """Bytes that a pass gave to the kernel itself."""
+        self._used = used + self._added
         self._rows = 0
         self._address: SSAValue | None = None
 
@@ -69,7 +73,7 @@ class SharedMemory(Room):
         size = self._rows * self._row
         if self._used + size > _MOST_STATIC:
             raise AllocationError(f"cannot spill to shared memory: {self._used} + {size} bytes are more than the {_MOST_STATIC} there are")
-        self.kernel.attributes[SHARED] = IntAttr(size)
+        self.kernel.attributes[SHARED] = IntAttr(self._added + size)
         if self._address is None:
             self._address = _end_of_shared_memory(self.kernel, self.arch)
         return MemoryStorage("STS", "LDS", self._address, -size, self._row)

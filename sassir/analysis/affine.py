@@ -105,7 +105,7 @@ class Affine:
                 return _sum([shifted, self._operand(sources[1], depth - 1)], WORD_BITS)
             case "SHF" if modifiers in ("L.U32", "L.W.U32") and sources[1].integer is not None and sources[2].integer == 0:
                 return _reduced(_scaled(self._operand(sources[0], depth - 1), 1 << (sources[1].integer & 31)), WORD_BITS)
-            case "R2UR" if not modifiers:
+            case "MOV" | "R2UR" if not modifiers:
                 return self._operand(sources[0], depth - 1)
             case _:
                 return itself
@@ -214,24 +214,24 @@ class Affine:
     def _extended(self, value: SSAValue, signed: bool) -> Form:
         """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers 0 to 2³¹ - 1."""
         form = self.word(value)
-        least = most = _signed(form.constant)
+        least = most = as_signed(form.constant)
         for symbol, coefficient in form.terms:
             found = self.known.range(symbol) if isinstance(symbol, SSAValue) else None
             if found is None:
                 return Form(0, ((Extended(value, signed), 1),))
-            ends = [_signed(coefficient) * found.low, _signed(coefficient) * found.high]
+            ends = [as_signed(coefficient) * found.low, as_signed(coefficient) * found.high]
             least, most = least + min(ends), most + max(ends)
         if least < 0 or most > LARGEST_SIGNED:
             return Form(0, ((Extended(value, signed), 1),))
-        terms = [(Extended(s, False), _signed(k)) for s, k in form.terms if isinstance(s, SSAValue)]
-        return _reduced(Form(_signed(form.constant), tuple(terms)), 2 * WORD_BITS)
+        terms = [(Extended(s, False), as_signed(k)) for s, k in form.terms if isinstance(s, SSAValue)]
+        return _reduced(Form(as_signed(form.constant), tuple(terms)), 2 * WORD_BITS)
 
 
 def _whole(*operands: Argument) -> Form:
     return Form(0, ((Operands(tuple([a.text for a in operands]), tuple([v for a in operands for v in a.values])), 1),))
 
 
-def _signed(word: int) -> int:
+def as_signed(word: int) -> int:
     word &= LARGEST
     return word - (LARGEST + 1) if word > LARGEST_SIGNED else word
 

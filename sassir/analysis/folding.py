@@ -13,6 +13,7 @@ from sassir.dialect.sample import sample, sample_registers
 from sassir.dialect.template import TemplateAttr
 from sassir.errors import SemanticsError
 from sassir.isa.semantics import Constant, Evaluator, Register, semantics
+from sassir.isa.semantics.evaluator import Array
 
 
 class Plan(NamedTuple):
@@ -42,17 +43,26 @@ def _is_exact(op: SassInstruction, reads: Sequence[int | None]) -> bool:
 
 def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstant, arch: str) -> tuple[int, ...] | None:
     """The results of an operation, its guard aside, for the values `reads`. None if one that matters, or the semantics, is not known."""
-    how = plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
-    if how is None or (op.MNEMONIC == "MUFU" and not _is_exact(op, reads)):
+    if op.MNEMONIC == "MUFU" and not _is_exact(op, reads):
         return None
-    values: list[np.ndarray] = []
+    found = fold_lanes(op, [None if value is None else np.array([value]) for value in reads], constant, arch)
+    return None if found is None else tuple([int(np.broadcast_to(result, (1,))[0]) for result in found])
+
+
+def fold_lanes(op: SassInstruction, reads: Sequence[Array | None], constant: ReadConstant, arch: str) -> tuple[Array, ...] | None:
+    """Like `fold` for many threads at once: arrays with a value for each of them, or one for all. MUFU to within an ulp."""
+    how = plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
+    if how is None:
+        return None
+    values: list[Array] = []
     for source, place in zip(how.evaluator.sources, how.reads, strict=True):
         value = reads[place] if isinstance(place, int) else _word(place, constant)
         if value is None:
             return None
-        values.append(np.array([value], np.bool_ if isinstance(source, Register) and source.name.lstrip("U")[0] == "P" else np.uint32))
+        flag = isinstance(source, Register) and source.name.lstrip("U")[0] == "P"
+        values.append(np.atleast_1d(value).astype(np.bool_ if flag else np.uint32))
     found = how.evaluator.evaluate(*values)
-    return tuple([int(np.broadcast_to(found[k], (1,))[0]) for k in how.results])
+    return tuple([found[k] for k in how.results])
 
 
 def _word(place: Constant, constant: ReadConstant) -> int | None:

@@ -1,6 +1,6 @@
 """What is known about the launches of a kernel: `#sass.facts<…>`, and which of it a pass relied on.
 
-    #sass.facts<block = [256, 1, 1], grid = [2112, 1, 1], word 0x210 = 0x1000, pointer 0x218 align 256 bytes 0x4000, noalias>
+    #sass.facts<block = [256, 1, 1], grid = [2112, 1, 1], shared = 0, word 0x210 = 0x1000, pointer 0x218 align 256 bytes 0x4000, noalias>
 
 Offsets are those of constant bank 0, where a parameter lies. Facts hold for every launch that the kernel is used for; who
 states them has to make sure of that, or to test them at each launch and run the original where one fails.
@@ -45,6 +45,8 @@ class KernelFacts:
     """Threads of a block."""
     grid: Dim3 | None = None
     """Blocks of the grid."""
+    shared: int | None = None
+    """Bytes of dynamic shared memory."""
     words: tuple[tuple[int, int], ...] = ()
     """Byte offset in constant bank 0 and the 32-bit word there, of parameters passed by value."""
     pointers: tuple[Pointer, ...] = ()
@@ -71,13 +73,17 @@ class FactsAttr(Data[KernelFacts]):
     def parse_parameter(cls, parser: AttrParser) -> KernelFacts:
         flags: set[str] = set()
         dimensions: dict[str, Dim3] = {}
+        shared: list[int] = []
         words: list[tuple[int, int]] = []
         pointers: list[Pointer] = []
 
         def item() -> None:
-            key = parser.parse_keyword_in((*_FLAGS, "block", "grid", "word", "pointer"))
+            key = parser.parse_keyword_in((*_FLAGS, "block", "grid", "shared", "word", "pointer"))
             if key in _FLAGS:
                 flags.add(key)
+            elif key == "shared":
+                parser.parse_punctuation("=")
+                shared.append(parser.parse_integer())
             elif key == "word":
                 offset = parser.parse_integer()
                 parser.parse_punctuation("=")
@@ -97,12 +103,18 @@ class FactsAttr(Data[KernelFacts]):
 
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, item)
         return KernelFacts(
-            dimensions.get("block"), dimensions.get("grid"), tuple(words), tuple(pointers), *[flag in flags for flag in _FLAGS]
+            dimensions.get("block"),
+            dimensions.get("grid"),
+            shared[0] if shared else None,
+            tuple(words),
+            tuple(pointers),
+            *[flag in flags for flag in _FLAGS],
         )
 
     def print_parameter(self, printer: Printer) -> None:
         facts = self.data
         parts = [f"{key} = {list(sizes)}" for key, sizes in (("block", facts.block), ("grid", facts.grid)) if sizes is not None]
+        parts += [f"shared = {facts.shared}"] if facts.shared is not None else []
         parts += [f"word {offset:#x} = {value:#x}" for offset, value in facts.words]
         parts += [f"pointer {p.offset:#x} align {p.align} bytes {p.nbytes:#x}" for p in facts.pointers]
         parts += [flag for flag in _FLAGS if getattr(facts, flag)]

@@ -37,7 +37,8 @@ def _step_facts(step: Step, stated: Facts, arch: str) -> KernelFacts:
         elif argument.stored().nbytes % WORD == 0:
             data = argument.stored().tobytes()
             words += [(base + offset + i, int.from_bytes(data[i : i + WORD], "little")) for i in range(0, len(data), WORD)]
-    return KernelFacts(step.block, step.grid, tuple(words), tuple(pointers), stated.noalias, stated.contract, stated.ftz, stated.approx)
+    flags = stated.noalias, stated.contract, stated.ftz, stated.approx
+    return KernelFacts(step.block, step.grid, step.shared, tuple(words), tuple(pointers), *flags)
 
 
 def _common(a: KernelFacts, b: KernelFacts) -> KernelFacts:
@@ -45,6 +46,7 @@ def _common(a: KernelFacts, b: KernelFacts) -> KernelFacts:
     return KernelFacts(
         a.block if a.block == b.block else None,
         a.grid if a.grid == b.grid else None,
+        a.shared if a.shared == b.shared else None,
         tuple([word for word in a.words if word in b.words]),
         tuple([Pointer(p.offset, min(p.align, o.align), max(p.nbytes, o.nbytes)) for p in a.pointers if (o := sizes.get(p.offset))]),
         a.noalias and b.noalias,

@@ -13,7 +13,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.launch import Facts, Launch
 from sassir.translate.facts import launch_facts
 
-_SIMPLE = ("block", "grid", "noalias", "contract", "ftz", "approx")
+_SIMPLE = ("block", "grid", "shared", "noalias", "contract", "ftz", "approx")
 """Facts that are fields of `KernelFacts`; the others are words, and what pointers are multiples of."""
 
 

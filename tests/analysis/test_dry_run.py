@@ -1,0 +1,83 @@
+"""What the threads of a block compute, without memory: loops, branches, guards, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Region
+
+from sassir.analysis.arguments import arguments
+from sassir.analysis.dry_run import TURNS, Lookup, dry_run
+from sassir.analysis.propagation import Propagation
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
+
+Lift = Callable[[str], Region]
+Stored = list[tuple[NDArray[np.uint32] | None, NDArray[np.bool_]]]
+
+
+def stored(lift: Lift, text: str, threads: tuple[int, int, int] = (8, 2, 1)) -> Stored:
+    """What the STS of a kernel store, and in which threads, each time that one runs."""
+    kernel = lift(text).parent
+    assert isinstance(kernel, KernelOp)
+    found: Stored = []
+
+    def visit(op: SassInstruction, lookup: Lookup, active: NDArray[np.bool_]) -> None:
+        value = lookup(arguments(op)[1].values[0])
+        found.append((None if value is None else np.broadcast_to(value, active.shape), active))
+
+    watched = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "STS"]
+    dry_run(kernel, Propagation(kernel, KernelFacts(block=threads), "sm_90"), threads, watched, visit)
+    return found
+
+
+def test_the_place_in_the_block(lift: Lift) -> None:
+    ((value, active),) = stored(lift, "S2R R0, SR_TID.X\nS2R R1, SR_TID.Y\nIMAD R2, R1, 0x64, R0\nSTS [RZ], R2\nEXIT")
+    assert active.all()
+    assert value is not None
+    assert value.tolist() == [*range(8), *range(100, 108)]
+
+
+LOOP = """
+S2R R0, SR_TID.X
+MOV R1, RZ
+IADD3 R1, R1, 0x1, RZ
+STS [RZ], R1
+ISETP.LT.AND P0, PT, R1, {bound}, PT
+@P0 BRA .-0x30
+STS [RZ], R0
+EXIT
+"""
+
+
+def test_threads_leave_a_loop_one_by_one_and_meet_behind_it(lift: Lift) -> None:
+    *turns, (_, behind) = stored(lift, LOOP.format(bound="R0"), (5, 1, 1))
+    assert [active.sum() for _, active in turns] == [5, 3, 2, 1]
+    assert behind.all()
+
+
+def test_an_endless_loop_is_left_in_the_end(lift: Lift) -> None:
+    *turns, (_, behind) = stored(lift, LOOP.format(bound="0x7000"))
+    assert len(turns) == TURNS
+    assert behind.all()
+
+
+def test_what_comes_from_memory_is_not_known_and_a_branch_on_it_goes_both_ways(lift: Lift) -> None:
+    text = "S2R R0, SR_TID.X\nLDS R1, [RZ]\nISETP.NE.AND P0, PT, R1, RZ, PT\n@P0 BRA .+0x20\nSTS [RZ], R1\nSTS [RZ], R0\nEXIT"
+    (first, known), (second, both) = stored(lift, text)
+    assert first is None
+    assert second is not None
+    assert known.all()
+    assert both.all()
+
+
+def test_a_guard_keeps_the_old_value(lift: Lift) -> None:
+    text = "S2R R0, SR_TID.X\nMOV R1, 0x7\nISETP.LT.AND P0, PT, R0, 0x3, PT\n@P0 MOV R1, R0\n@!P0 STS [RZ], R1\nSTS [RZ], R1\nEXIT"
+    (_, some), (value, every) = stored(lift, text, (6, 1, 1))
+    assert some.tolist() == [False] * 3 + [True] * 3
+    assert every.all()
+    assert value is not None
+    assert value.tolist() == [0, 1, 2, 7, 7, 7]
