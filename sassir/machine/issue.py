@@ -60,7 +60,7 @@ ENDCOLLECTIVE                                              5     5     5     5  
 MEMBAR                                                     5     6     6     6     6      6      6
 NANOSLEEP                                                  1     1     1     1     5      5      5
 WARPSYNC                                                   1     1     1     1     1      5      5
-WARPSYNC.COLLECTIVE                                        5     5     5     5     5      5      5
+WARPSYNC.COLLECTIVE                                        5     5     5     5     1      5      5
 YIELD                                                      1     1     1     1     5      5      5
 """
 
