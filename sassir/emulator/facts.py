@@ -43,7 +43,7 @@ def facts_of(batch: Batch, place: int, instruction: Instruction, model: Machine)
     """The facts about the instruction at a place."""
     timing, control = model.timing(instruction), is_control(instruction)
     registers = batch.registers
-    found = accesses(instruction, kind_of(model.arch, instruction.mnemonic, instruction.modifiers))
+    found = accesses(instruction, kind_of(model.kinds, instruction.mnemonic, instruction.modifiers))
     reads = [(registers.slot(f"{a.file}{a.number}"), a.line) for a in found.reads if a.file != "B"]
     writes = tuple([(registers.slot(f"{a.file}{a.number}"), a.line) for a in found.writes if a.file != "B"])
     guard = None

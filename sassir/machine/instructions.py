@@ -102,6 +102,10 @@ _BEFORE_SM_90 = """
 fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
 alu       | late           | late                  | w r   |            | R2UR
 """
+_LESS_THAN_SM_100 = """
+fp64      | late           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
+tensor    | late           | late                  | w r   |            | DMMA
+"""
 
 OVERRIDES = {
     "sm_75": _BEFORE_SM_90 + """
@@ -114,10 +118,14 @@ cbu       | late           | branch                |       |            | BMOV
     "sm_89": _BEFORE_SM_90,
     "sm_90": "",
     "sm_100": "",
+    "sm_101": _LESS_THAN_SM_100,
+    "sm_103": _LESS_THAN_SM_100,
+    "sm_110": _LESS_THAN_SM_100,
     "sm_120": """
 fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
 tensor    | late           | late                  | w r   |            | DMMA
 """,
 }
-"""Rows that are different on one architecture."""
+"""Rows that are different on one architecture. In all else sm_101, sm_103 and sm_110 are as sm_100: they have fewer units for FP64, and
+ptxas 13.0 gives it scoreboards there."""
 # fmt: on

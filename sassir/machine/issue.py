@@ -49,8 +49,9 @@ BAR                                                        5     6     6     6  
 BAR.DEFER_BLOCKING                                         5     1     1     1     1      1      1
 BMOV                                                       1     1     1     1     1      5      5
 BPT                                                        5     5     5     5     1      5      5
-BRA BREAK BRX BRXU BSYNC EXIT JMP JMX JMXU KILL RET        5     5     5     5     5      5      5
+BRA BRX BRXU BSYNC EXIT JMP JMX JMXU KILL RET              5     5     5     5     5      5      5
 BRA.U                                                      1     5     5     5     5      5      5
+BREAK                                                      1     1     1     1     4      5      5
 CALL                                                       5     5     5     5     5      5      5
 CALL.REL                                                   5     1     1     1     5      5      5
 CGAERRBAR                                                  5     5     5     5     5      5      5
@@ -59,8 +60,8 @@ ENDCOLLECTIVE                                              5     5     5     5  
 MEMBAR                                                     5     6     6     6     6      6      6
 NANOSLEEP                                                  1     1     1     1     5      5      5
 WARPSYNC                                                   1     1     1     1     1      5      5
-WARPSYNC.COLLECTIVE                                        5     5     5     5     5      5      5
-YIELD                                                      1     4     4     4     5      5      5
+WARPSYNC.COLLECTIVE                                        5     5     5     5     1      5      5
+YIELD                                                      1     1     1     1     5      5      5
 """
 
 # Until an instruction of variable latency, or of control flow, may issue; others only need the minimum. 30,000 barriers of ptxas.

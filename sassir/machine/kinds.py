@@ -34,17 +34,17 @@ _Rows = dict[str, dict[frozenset[str], Kind]]
 
 
 @cache
-def kind_of(base: str, mnemonic: str, modifiers: tuple[str, ...]) -> Kind:
-    """The row for an instruction of this mnemonic and these modifiers on an architecture; `UNKNOWN` if there is none."""
-    rows = _rows(base).get(mnemonic, {})
+def kind_of(arch: str, mnemonic: str, modifiers: tuple[str, ...]) -> Kind:
+    """The row for an instruction of this mnemonic and these modifiers on an architecture of OVERRIDES; `UNKNOWN` if there is none."""
+    rows = _rows(arch).get(mnemonic, {})
     fitting = [needed for needed in rows if needed.issubset(modifiers)]
     return rows[max(fitting, key=len)] if fitting else UNKNOWN
 
 
 @cache
-def _rows(base: str) -> _Rows:
+def _rows(arch: str) -> _Rows:
     rows = parse(TABLE)
-    for mnemonic, group in parse(OVERRIDES[base]).items():
+    for mnemonic, group in parse(OVERRIDES[arch]).items():
         rows[mnemonic] = rows[mnemonic] | group
     return rows
 

@@ -12,6 +12,7 @@ from sassir.encoders.library import base_architecture
 from sassir.machine.accesses import accesses, guard_column
 from sassir.machine.classes import COLUMNS, ROWS
 from sassir.machine.costs import Cost, cost
+from sassir.machine.instructions import OVERRIDES
 from sassir.machine.issue import issue
 from sassir.machine.kinds import kind_of
 from sassir.machine.latency import Matrix, parse_matrices
@@ -63,9 +64,11 @@ _Key = tuple[str, tuple[str, ...], tuple[Operand, ...], Operand | None]
 class Machine:
     """Latencies, pipes and control rules of one architecture. Get it from `machine`."""
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, kinds: str) -> None:
         self.arch = base
-        """The architecture whose tables these are: sm_90 for sm_90a."""
+        """The architecture whose latencies these are: sm_90 for sm_90a."""
+        self.kinds = kinds
+        """The architecture whose rows of the instruction table these are: the same, or one that differs from it only there."""
         self.rows = ROWS.names
         """What writes a register: `R.alu`, `UR.udp` …; the numbering of the rows."""
         self.columns = COLUMNS.names
@@ -100,7 +103,7 @@ class Machine:
         return cost(self.arch, instruction.mnemonic, instruction.modifiers)
 
     def _timing(self, instruction: Instruction) -> Timing:
-        kind = kind_of(self.arch, instruction.mnemonic, instruction.modifiers)
+        kind = kind_of(self.kinds, instruction.mnemonic, instruction.modifiers)
         registers = accesses(instruction, kind)
         issued = issue(self.arch, kind.pipe, instruction.mnemonic, instruction.modifiers)
         return Timing(
@@ -140,5 +143,10 @@ def machine(arch: str) -> Machine:
 
     Raises EncodingError for an architecture that sassir does not know.
     """
-    base = base_architecture(arch)
-    return Machine(base) if base == arch else machine(base)
+    base, own = base_architecture(arch), arch.rstrip("af")
+    return _machine(base, own if own in OVERRIDES else base)
+
+
+@cache
+def _machine(base: str, kinds: str) -> Machine:
+    return Machine(base, kinds)

@@ -72,8 +72,9 @@ def jump_tables(cubin: Cubin) -> dict[int, JumpTables]:
 
 
 def _indirect(section: CodeSection) -> list[IndirectBranch]:
+    """The branches whose targets are known. The linker of CUDA 11 left all of them 0 in cubins for sm_90: those are not."""
     lists = [a for a in section.attributes if a.kind is not None and a.kind.payload is Payload.BRANCH_TARGETS]
-    return [branch for attribute in lists for branch in indirect_branches(attribute)]
+    return [branch for attribute in lists for branch in indirect_branches(attribute) if any(branch.targets)]
 
 
 def _labels(section: CodeSection) -> dict[str, int]:

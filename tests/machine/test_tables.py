@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import pytest
 
+from sassir.asm.parse import parse_instruction
 from sassir.isa import DESCRIPTIONS
 from sassir.machine import machine
 from sassir.machine.classes import COLUMNS, ROWS
@@ -119,11 +120,17 @@ def test_every_instruction_has_a_row(arch: str) -> None:
 
 
 def test_an_override_changes_a_row_that_is_there() -> None:
-    assert set(OVERRIDES) == set(ARCHITECTURES)
+    assert set(OVERRIDES) == {*ARCHITECTURES, "sm_101", "sm_103", "sm_110"}
     assert kind_of("sm_90", "DFMA", ()).late == frozenset()
     assert kind_of("sm_86", "DFMA", ()).late == {"w", "r"}
     assert kind_of("sm_86", "R2UR", ()).late == {"w", "r"}
     assert kind_of("sm_90", "R2UR", ()).late == frozenset()
+
+
+def test_an_architecture_may_differ_from_its_base_in_what_is_late() -> None:
+    double = parse_instruction("DFMA R8, R2, R4, R6")
+    assert [machine(arch).timing(double).writes_late for arch in ("sm_100a", "sm_103a", "sm_110f")] == [False, True, True]
+    assert machine("sm_103a").raw == machine("sm_100").raw
 
 
 def test_derived_architectures_share_a_description() -> None:

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from sassir.asm import OPAQUE, Line, Program
 from sassir.asm.parse import parse_instruction
 from sassir.cubin.cubin import Cubin
+from sassir.cubin.nvinfo import indirect_branches, with_branches
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp
 from sassir.errors import ContainerError, EncodingError
@@ -63,6 +64,15 @@ def test_jump_tables_come_from_the_attributes() -> None:
     assert table[0xF0] == ("target_130", "target_100", "target_660")
     branches = [op for op in read_module(cubin.data).walk() if isinstance(op, SassBranch) and op.MNEMONIC == "BRX"]
     assert [len(branch.successors) for branch in branches] == [len(targets) for targets in table.values()]
+
+
+def test_a_jump_table_that_the_linker_left_empty_is_not_known() -> None:
+    cubin = Cubin.read(load("jump.sm_90"))
+    before = next(a for a in cubin.code[0].attributes if a.name == "INDIRECT_BRANCH_TARGETS")
+    empty = with_branches(before, tuple([branch._replace(targets=(0,) * len(branch.targets)) for branch in indirect_branches(before)]))
+    data = cubin.data.replace(before.data, empty.data)
+    assert jump_tables(Cubin.read(data)) == {section.index: {} for section in cubin.code}
+    assert [kernel.fixed is not None for kernel in read_module(data).body.ops if isinstance(kernel, KernelOp)] == [True]
 
 
 Parse = Callable[[str], ModuleOp]

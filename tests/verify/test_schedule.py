@@ -153,6 +153,19 @@ def test_an_operand_that_is_written_before_it_is_read(read: str, between: str, w
     assert rules(STORE.format(read=read, between=between, wait=wait)) == expected
 
 
+@pytest.mark.parametrize(
+    ("barrier", "expected"),
+    [
+        ("BAR.SYNC 0x0", []),
+        ("BAR.RED.AND 0x0, P3", []),
+        ("BAR.ARV 0x0, 0x40", [("operand-overwritten", 0x20)]),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", [("operand-overwritten", 0x20)]),
+    ],
+)
+def test_behind_a_barrier_at_which_the_warp_stops_operands_are_read(barrier: str, expected: list[tuple[str, int]]) -> None:
+    assert rules(STORE.format(read="-", between=f"[B------:R-:W-:-:S06] {barrier}", wait="------"), "sm_80") == expected
+
+
 def test_shared_memory_answers_in_order_global_memory_does_not() -> None:
     text = """
         [B------:R-:W-:-:S02] {load} R1, {first}

@@ -12,6 +12,7 @@ from sassir.asm.instruction import Instruction
 from sassir.asm.operand import ZERO_REGISTERS, Operand
 from sassir.dialect.registers import NUMBER, REGISTERS, UP, UR, B, P, R
 from sassir.machine import Machine, Timing
+from sassir.machine.scoreboards import ORDERED_BY_BARRIER
 from sassir.machine.spacing import Spacing, spacing
 from sassir.translate.shape import Shape, bits
 from sassir.verify.schedule.flight import Drain
@@ -113,7 +114,7 @@ def _kind(instruction: Instruction, machine: Machine) -> _Kind:
         late_files,
         timing.group and any(operand.text == "gsb0" for operand in instruction.operands),
         _drain(instruction) if "DEPBAR" in instruction.name else (),
-        instruction.mnemonic == "BAR" and "SYNC" in instruction.modifiers and "DEFER_BLOCKING" not in instruction.modifiers,
+        _passes_operands(instruction),
         _memory(instruction),
         spacing(instruction, machine),
         max([cell.cycles for column in (*timing.readers, timing.guard) for cell in machine.war[column]]),
@@ -152,6 +153,12 @@ def _accesses(instruction: Instruction, shape: Shape, kind: _Kind) -> Accesses:
         kind.reach if reads else 0,
         problem,
     )
+
+
+def _passes_operands(instruction: Instruction) -> bool:
+    """A CTA barrier at which the warp stops: it goes on when the memory instructions before it have read their operands."""
+    modifiers = {*instruction.modifiers}
+    return instruction.mnemonic in ORDERED_BY_BARRIER and bool(modifiers & {"SYNC", "RED"}) and "DEFER_BLOCKING" not in modifiers
 
 
 def _memory(instruction: Instruction) -> int:
