@@ -46,10 +46,12 @@ def static_profile(
 ) -> Profile:
     """A profile from the code alone.
 
-    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. A branch goes
-    each way equally often; accesses of neighbouring threads are neighbours, and all of them go to memory.
+    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. A branch that can
+    pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
+    Accesses of neighbouring threads are neighbours, and all of them go to memory.
     """
-    entries = _entries(cfg, loops, {0, *[s for b in flow.calling for s in flow.successors[b]]})
+    calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
+    entries = _entries(cfg, loops, calls, {0, *[s for b in flow.calling for s in flow.successors[b]]})
     executions = [0.0] * len(code)
     for b, block in enumerate(flow.blocks):
         often = entries[b]
@@ -60,11 +62,11 @@ def static_profile(
         for line in block:
             executions[line] = often
     loops_known = f"trip counts of {len(trips)} of {len(loops.loops)} loops known, {assumed} assumed otherwise"
-    source = f"code alone: {loops_known}; branches even; accesses coalesced"
+    source = f"code alone: {loops_known}; branches as is usual; accesses coalesced"
     return Profile(executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
 
 
-def _entries(cfg: Cfg, loops: Loops, roots: Collection[int]) -> list[float]:
+def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
     """For each block, how often it is entered from `roots` if every loop runs once. What leaves a loop is shared by its exits."""
     inside = {loop: frozenset(loop.blocks()) for loop in loops.loops}
     exits = {loop: max(1, sum(s not in inside[loop] for b in inside[loop] for s in cfg.successors[b])) for loop in loops.loops}
@@ -73,12 +75,22 @@ def _entries(cfg: Cfg, loops: Loops, roots: Collection[int]) -> list[float]:
     for b in cfg.order:
         forward = [s for s in cfg.successors[b] if rank[s] > rank[b]]
         staying = [s for s in forward if _left(loops.innermost[b], s, inside) is None]
-        for s in staying:
-            entries[s] += entries[b] / len(staying)
+        likely = [s for s in staying if _loop_behind(cfg, loops, s) not in (None, loops.innermost[b])]
+        likely = likely or [s for s in staying if s not in calls] or staying
+        for s in likely:
+            entries[s] += entries[b] / len(likely)
         for s in forward:
             if (loop := _left(loops.innermost[b], s, inside)) is not None:
                 entries[s] += entries[loop.header] / exits[loop]
     return entries
+
+
+def _loop_behind(cfg: Cfg, loops: Loops, block: int) -> Loop | None:
+    """The loop whose header `block` is, or leads to and nowhere else."""
+    if len(cfg.successors[block]) == 1 and loops.innermost[block] is not loops.innermost[cfg.successors[block][0]]:
+        block = cfg.successors[block][0]
+    loop = loops.innermost[block]
+    return loop if loop is not None and loop.header == block else None
 
 
 def _left(loop: Loop | None, target: int, inside: Mapping[Loop, frozenset[int]]) -> Loop | None:
