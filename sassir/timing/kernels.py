@@ -72,7 +72,7 @@ def predict_static(
     if launch is not None:
         attach_facts(module, launch_facts(launch, facts or Facts(), next(iter(kernels.values())).arch))
     counts = trip_counts(module)
-    shapes = _shapes(kernels, launch, where)
+    shapes = shapes_of(kernels, launch, where)
     return [predict_kernel(kernels[name], shape, _static(kernels[name], counts[name], trips)) for name, shape in shapes]
 
 
@@ -81,15 +81,15 @@ def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list
     from sassir.timing.sample import sample
 
     kernels = {kernel.function.name: kernel for kernel in read_kernels(data, where)}
-    shapes = _shapes(kernels, launch, where)
+    shapes = shapes_of(kernels, launch, where)
     size = min([first_level(kernels[name], shape) for name, shape in shapes])
     sampled = sample(data, launch, size)
     return [predict_kernel(kernels[name], shape, found.profile) for (name, shape), found in zip(shapes, sampled, strict=True)]
 
 
-def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile) -> Prediction:
+def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
     """The timing of one kernel; see `predict`."""
-    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile)
+    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile, hierarchy)
 
 
 def first_level(kernel: Kernel, shape: Shape) -> int:
@@ -104,8 +104,8 @@ def hierarchy_of(arch: str) -> Hierarchy:
     return HIERARCHIES[machine(arch).arch]
 
 
-def _shapes(kernels: Mapping[str, Kernel], launch: Launch | None, where: str) -> Sequence[tuple[str, Shape]]:
-    """What is launched, in order: kernel and shape."""
+def shapes_of(kernels: Mapping[str, Kernel], launch: Launch | None, where: str) -> Sequence[tuple[str, Shape]]:
+    """What is launched, in order: kernel and shape; without a launch every kernel, with as many blocks as fit. Raises LaunchError."""
     if launch is None:
         return [(name, _full(kernel)) for name, kernel in kernels.items()]
     missing = [step.kernel for step in launch.steps if step.kernel not in kernels]

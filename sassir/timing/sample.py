@@ -47,7 +47,7 @@ class _Sums:
     """What one memory instruction did in all executions."""
 
     def __init__(self) -> None:
-        self.executions = self.passes = self.sectors = self.missed = 0
+        self.passes = self.sectors = self.missed = 0
         self.by_buffer: dict[int, int] = {}
         """Sectors that went to the second level, by allocation; negative numbers for writes."""
 
@@ -118,7 +118,7 @@ class _Sampler:
         shares = {buffer: min(1.0, sizes[max(buffer, ~buffer)] / count) for buffer, count in moved.items() if count}
         profile = Profile(
             [float(count) / (self.started * warps) for count in self.executions],
-            {place: _traffic(sums, shares) for place, sums in self.sums.items()},
+            {place: _traffic(sums, int(self.executions[place]), shares) for place, sums in self.sums.items()},
             f"emulator, {self.started} of {total} blocks",
         )
         self.done.append(Sampled(step, profile, self.started))
@@ -149,8 +149,7 @@ def _spread(total: int, count: int) -> Iterator[int]:
             yield block
 
 
-def _traffic(sums: _Sums, shares: dict[int, float]) -> Traffic:
-    executions = max(1, sums.executions)
+def _traffic(sums: _Sums, executions: int, shares: dict[int, float]) -> Traffic:
     memory = sum([count * shares.get(buffer, 0.0) for buffer, count in sums.by_buffer.items()])
     sectors = sum(sums.by_buffer.values())
     return Traffic(sums.passes / executions, sectors / executions, sums.missed / executions, memory / sectors if sectors else 0.0)
@@ -189,8 +188,6 @@ def _guarded(batch: Batch, instruction: Instruction, watch: Watch) -> Watch:
         some = lanes.where(~value if guard.negated else value)
         if some.count:
             watch(sampler, sums, some)
-        else:
-            sums.executions += int(np.count_nonzero(lanes.flags.any(axis=1)))
 
     return run
 
@@ -213,8 +210,6 @@ def _cached(batch: Batch, instruction: Instruction, address: Address, spaces: fr
         low = address.low(lanes).astype(np.int64)
         if local:  # a word of 32 threads is one line
             low = (low // WORD * batch.warps + warps) * LINE + lanes.indices % LANES * WORD
-        count = int(np.unique(warps).size)
-        sums.executions += count
         lines = _distinct(warps, low // LINE)[0].size
         sums.passes += max(lines, math.ceil(lanes.count * width / LINE))
         owners, sectors = _distinct(warps, low // SECTOR)
@@ -222,7 +217,7 @@ def _cached(batch: Batch, instruction: Instruction, address: Address, spaces: fr
         if stores and not local:  # written through
             sampler.misses(local, once)
             missed = sectors
-            sums.missed += count
+            sums.missed += int(np.unique(warps).size)
         else:
             fresh = sampler.misses(local, once)
             missed = once[fresh]
@@ -257,7 +252,6 @@ def _shared(instruction: Instruction, address: Address) -> Watch:
         ends, number = np.unique(owners, return_inverse=True)
         depth = np.bincount(number * BANKS + words % BANKS, minlength=ends.size * BANKS).reshape(-1, BANKS).max(axis=1)
         active = np.bincount(number, minlength=ends.size) if atomic else np.bincount(np.searchsorted(ends, warps), minlength=ends.size)
-        sums.executions += ends.size
         sums.passes += int(np.maximum(depth, -(-active * width // LINE)).sum())
 
     return run
@@ -272,8 +266,6 @@ def _constant(batch: Batch, instruction: Instruction) -> Watch | None:
 
     def run(sampler: _Sampler, sums: _Sums, lanes: Lanes) -> None:
         warps = (lanes.indices // LANES).astype(np.int64)
-        owners = _distinct(warps, lanes.of(registers.values[slot]).astype(np.int64))[0]
-        sums.executions += int(np.unique(warps).size)
-        sums.passes += owners.size
+        sums.passes += _distinct(warps, lanes.of(registers.values[slot]).astype(np.int64))[0].size
 
     return _guarded(batch, instruction, run)
