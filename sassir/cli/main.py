@@ -14,6 +14,7 @@ COMMANDS = {
     "bench": "sassir.cli.bench",
     "bench-suite": "sassir.cli.bench_suite",
     "check": "sassir.cli.check",
+    "explain": "sassir.cli.explain",
     "extract": "sassir.cli.extract",
     "info": "sassir.cli.info",
     "launch-template": "sassir.cli.launch_template",
@@ -23,6 +24,7 @@ COMMANDS = {
     "reduce": "sassir.cli.reduce",
     "roundtrip": "sassir.cli.roundtrip",
     "run": "sassir.cli.run",
+    "time": "sassir.cli.time",
     "verify": "sassir.cli.verify",
     "view": "sassir.cli.view",
 }

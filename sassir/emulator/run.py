@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from sassir.emulator.lanes import LANES
 from sassir.emulator.memory import GlobalMemory
 from sassir.emulator.module import Kernel, Module
 from sassir.emulator.timed import TimedBlock
-from sassir.emulator.trace import Observer, observed
+from sassir.emulator.trace import Observer, announced, observed
 from sassir.errors import EmulationError, LaunchError
 from sassir.launch import Launch, Outputs, Step
 from sassir.launch.data import STORAGE
@@ -30,6 +30,8 @@ class _Options(NamedTuple):
     checks: Checks
     warn: Callable[[str], None] | None
     observer: Observer | None
+    before: Observer | None
+    blocks: Callable[[Step], Iterable[int]] | None
     counts: Counts
     timed: bool
 
@@ -42,13 +44,16 @@ def emulate(
     checks: Checks | None = None,
     warn: Callable[[str], None] | None = None,
     observer: Observer | None = None,
+    before: Observer | None = None,
+    blocks: Callable[[Step], Iterable[int]] | None = None,
     counts: Counts | None = None,
     timed: bool = False,
 ) -> Outputs:
     """Run all steps of a launch on the CPU; the content of the output buffers, as `sassir.gpu` returns it.
 
     With `warn`, what is only suspicious (reads of what was never written, races) is told to it and does not end the run.
-    `observer` is called after every instruction; `counts` is added to. With `timed` the control codes count: blocks run one
+    `observer` is called after every instruction, `before` ahead of it; `counts` is added to. With `blocks` only the blocks of
+    each step that it names are run, one after the other. With `timed` the control codes count: blocks run one
     after the other, and a result that is read before it is there is the old value (see `timed`).
 
     Raises EmulationError, with kernel, offset, instruction, block and thread, for whatever is wrong while it runs (see
@@ -61,7 +66,7 @@ def emulate(
     for symbol, buffer in launch.symbols:
         module.fill_symbol(symbol, buffer.initial())
     addresses = {name: allocation.address for name, allocation in buffers.items()}
-    options = _Options(checks or Checks(), warn, observer, counts or Counts(), timed)
+    options = _Options(checks or Checks(), warn, observer, before, blocks, counts or Counts(), timed)
     with np.errstate(all="ignore"):
         for step in launch.steps:
             _run_step(module, step, addresses, options)
@@ -82,11 +87,19 @@ def _run_step(module: Module, step: Step, addresses: Mapping[str, int], options:
         code = [tolerant(batch, place, step, options.warn) for place, step in enumerate(code)]
     if options.observer is not None:
         code = [observed(batch, place, step, options.observer) for place, step in enumerate(code)]
-    blocks = math.prod(step.grid)
-    together = blocks if step.cooperative else 1 if timed else max(1, BATCH_LANES // (batch.warps * LANES))
-    for first in range(0, blocks, together):
-        batch.start(range(first, min(first + together, blocks)))
+    if options.before is not None:
+        code = [announced(batch, place, step, options.before) for place, step in enumerate(code)]
+    together = 1 if timed else max(1, BATCH_LANES // (batch.warps * LANES))
+    for blocks in _groups(step, together) if options.blocks is None else ([block] for block in options.blocks(step)):
+        batch.start(blocks)
         execute(batch, code, options.counts, timed)
+
+
+def _groups(step: Step, together: int) -> Iterable[Sequence[int]]:
+    """All blocks of a launch, as many at a time as run together."""
+    blocks = math.prod(step.grid)
+    together = blocks if step.cooperative else together
+    return [range(first, min(first + together, blocks)) for first in range(0, blocks, together)]
 
 
 def _check_launch(kernel: Kernel, step: Step, parameters: int) -> None:

@@ -14,7 +14,7 @@ from sassir.emulator.batch import Batch, Step
 from sassir.emulator.lanes import Lanes
 
 Observer = Callable[[Batch, int, Lanes], None]
-"""Called after an instruction: the batch, the place of the instruction, the lanes that executed it (before its guard)."""
+"""Called after, or before, an instruction: the batch, the place of the instruction, the lanes that executed it (before its guard)."""
 
 
 UNDEFINED = "undefined"
@@ -59,6 +59,16 @@ def observed(batch: Batch, place: int, step: Step, observer: Observer) -> Step:
         result = step(lanes)
         observer(batch, place, lanes)
         return result
+
+    return run
+
+
+def announced(batch: Batch, place: int, step: Step, observer: Observer) -> Step:
+    """The step, before which the observer is called."""
+
+    def run(lanes: Lanes) -> bool | None:
+        observer(batch, place, lanes)
+        return step(lanes)
 
     return run
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+from sassir.analysis.cfg import Cfg
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.asm.operand import ZERO_REGISTERS
 from sassir.asm.program import Function
@@ -62,6 +63,12 @@ def find_flow(function: Function, tables: JumpTables) -> Flow:
             calling.add(n)
     problem = found.problems[min(found.problems)] if found.problems else None
     return Flow(blocks, successors, calling, named, _private_labels(function, named.values()), found.shapes, found.linked, problem)
+
+
+def graph_of(flow: Flow) -> Cfg:
+    """The graph of the blocks. Those that are entered when code of another section comes back are roots."""
+    forwarding = [[] if b in flow.calling else out for b, out in enumerate(flow.successors)]
+    return Cfg(forwarding, [0, *[s for b in flow.calling for s in flow.successors[b]]])
 
 
 def reads_and_writes(function: Function, flow: Flow, held: Mapping[int, int]) -> tuple[list[int], list[int]]:

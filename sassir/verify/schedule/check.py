@@ -15,7 +15,7 @@ from sassir.findings import Finding
 from sassir.machine import Machine, machine
 from sassir.translate.branches import JumpTables
 from sassir.translate.cubin import jump_tables
-from sassir.translate.flow import Flow, find_flow
+from sassir.translate.flow import Flow, find_flow, graph_of
 from sassir.verify.schedule.accesses import find_accesses
 from sassir.verify.schedule.codes import check_codes
 from sassir.verify.schedule.flight import Flight
@@ -41,16 +41,20 @@ def check_schedule(program: Program) -> list[Finding]:
 
 def check_function(function: Function, flow: Flow, description: Machine) -> list[Finding]:
     """What is wrong with the schedule of one code section."""
+    faults, report = find_faults(function, flow, description)
+    return [*report.flow_problem(), *report.findings(faults)]
+
+
+def find_faults(function: Function, flow: Flow, description: Machine) -> tuple[list[Fault], Reporter]:
+    """The rules that one code section breaks, as records, and what puts them into words."""
     code = [line.instruction for line in function.lines]
     facts = list(find_accesses(code, flow.shapes, description))
     transfer = Transfer(facts, [instruction.control for instruction in code], description)
-    forwarding = [[] if b in flow.calling else out for b, out in enumerate(flow.successors)]
-    cfg = Cfg(forwarding, [0, *[s for b in flow.calling for s in flow.successors[b]]])
+    cfg = graph_of(flow)
     faults = _propagate(flow, cfg, transfer)
     for block in flow.blocks:
         faults += check_codes(code, facts, block)
-    report = Reporter(function, flow, cfg, transfer)
-    return [*report.flow_problem(), *report.findings(faults)]
+    return faults, Reporter(function, flow, cfg, transfer)
 
 
 def _propagate(flow: Flow, cfg: Cfg, transfer: Transfer) -> list[Fault]:

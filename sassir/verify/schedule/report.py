@@ -32,21 +32,31 @@ class Reporter:
         """One finding for each rule and pair of instructions, the one with the largest gap, in the order of the code."""
         worst: dict[tuple[str, int | None, int], tuple[Fault, int | None]] = {}
         for fault in faults:
-            first = fault.first
-            if first is None and fault.rule not in _WITHOUT_FIRST:
-                first = next((line for line in self._backwards(fault.second) if self.transfer.starts(line, fault)), None)
+            first = self.first(fault)
             key = fault.rule.name, first, fault.second
             if key not in worst or worst[key][0].missing < fault.missing:
                 worst[key] = fault, first
         for fault, first in sorted(worst.values(), key=lambda found: found[0].second):
             yield self._finding(fault, first)
 
+    def first(self, fault: Fault) -> int | None:
+        """The line of the first instruction of a fault: the nearest one before the second that can be it."""
+        if fault.first is not None or fault.rule in _WITHOUT_FIRST:
+            return fault.first
+        return next((line for line in self._backwards(fault.second) if self.transfer.starts(line, fault)), None)
+
+    def subject(self, fault: Fault) -> str:
+        """The name of the register or scoreboard that a fault is about."""
+        return f"SB{fault.subject}" if fault.rule is WAIT else (*REGISTER_NAMES, "memory")[fault.subject]
+
+    def place(self, line: int | None) -> str:
+        """An instruction and where it is."""
+        return f"{self._text(line)} at {INSTRUCTION_BYTES * line:#x}" if line is not None else "an instruction before"
+
     def _finding(self, fault: Fault, first: int | None) -> Finding:
         rule, second = fault.rule, fault.second
-        before = f"{self._text(first)} at {INSTRUCTION_BYTES * first:#x}" if first is not None else "an instruction before"
-        names = (*REGISTER_NAMES, "memory")
-        subject = f"SB{fault.subject}" if rule is WAIT else names[fault.subject]
-        message = f"{self._text(second)} {rule.problem.format(subject=subject, first=before)}{self._details(fault, first)}"
+        problem = rule.problem.format(subject=self.subject(fault), first=self.place(first))
+        message = f"{self._text(second)} {problem}{self._details(fault, first)}"
         error = fault.certain and rule is not UNKNOWN
         return Finding(rule.name, self.function.name, INSTRUCTION_BYTES * second, message, fault.evidence or rule.evidence, error)
 

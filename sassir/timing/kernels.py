@@ -1,0 +1,133 @@
+"""The timing of the kernels of a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from sassir.analysis.loops import Loops
+from sassir.analysis.occupancy import occupancy
+from sassir.asm.instruction import INSTRUCTION_BYTES
+from sassir.asm.program import Function
+from sassir.cubin.cubin import Cubin
+from sassir.cubin.host import select_cubin
+from sassir.cubin.summary import KernelSummary, summarise
+from sassir.errors import LaunchError
+from sassir.launch import Facts, Launch
+from sassir.machine import machine
+from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.predict import Prediction, Shape, predict
+from sassir.timing.profile import TRIPS, Profile, static_profile
+from sassir.timing.trips import trip_counts
+from sassir.translate.branches import JumpTables
+from sassir.translate.cubin import jump_tables, read_module, read_program
+from sassir.translate.facts import attach_facts, launch_facts
+from sassir.translate.flow import Flow, find_flow, graph_of
+
+THREADS = 256
+"""Threads of a block where nobody says."""
+REGISTERS = 32
+"""Of a thread, where the file does not say."""
+_NO_TABLES: JumpTables = {}
+
+
+class Kernel(NamedTuple):
+    """One kernel of a file."""
+
+    arch: str
+    function: Function
+    flow: Flow
+    summary: KernelSummary
+
+
+def read_kernels(data: bytes, where: str = "<bytes>", arch: str | None = None) -> list[Kernel]:
+    """The kernels of the one cubin in `data`, or of the one for `arch`. Raises SassirError as `read_program`."""
+    cubin: Cubin = select_cubin(data, where, arch)
+    program = read_program(data, where, arch)
+    tables: Mapping[int, JumpTables] = jump_tables(cubin)
+    summaries = {kernel.section: kernel for kernel in summarise(cubin).kernels}
+    return [
+        Kernel(cubin.arch, f, find_flow(f, tables.get(f.section, _NO_TABLES)), summaries[f.section])
+        for f in program.functions
+        if f.section is not None
+    ]
+
+
+def predict_static(
+    data: bytes,
+    where: str = "<bytes>",
+    launch: Launch | None = None,
+    facts: Facts | None = None,
+    trips: int = TRIPS,
+    arch: str | None = None,
+) -> list[Prediction]:
+    """The timing of each kernel, or of each step of `launch`, from the code and the facts of the launch alone; see `static_profile`.
+
+    Without a launch: blocks of as many threads as the kernel is made for, else 256, one for each place on the GPU.
+    Raises SassirError for a file that cannot be read, LaunchError for a kernel that is not in it.
+    """
+    kernels = {kernel.function.name: kernel for kernel in read_kernels(data, where, arch)}
+    module = read_module(data, where, arch)
+    if launch is not None:
+        attach_facts(module, launch_facts(launch, facts or Facts(), next(iter(kernels.values())).arch))
+    counts = trip_counts(module)
+    shapes = shapes_of(kernels, launch, where)
+    return [predict_kernel(kernels[name], shape, _static(kernels[name], counts[name], trips)) for name, shape in shapes]
+
+
+def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list[Prediction]:
+    """The timing of each step of `launch`, whose blocks are sampled in the emulator; see `sample`. Raises SassirError as that."""
+    from sassir.timing.sample import sample
+
+    kernels = {kernel.function.name: kernel for kernel in read_kernels(data, where)}
+    shapes = shapes_of(kernels, launch, where)
+    size = min([first_level(kernels[name], shape) for name, shape in shapes])
+    sampled = sample(data, launch, size)
+    return [predict_kernel(kernels[name], shape, found.profile) for (name, shape), found in zip(shapes, sampled, strict=True)]
+
+
+def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
+    """The timing of one kernel; see `predict`."""
+    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile, hierarchy)
+
+
+def first_level(kernel: Kernel, shape: Shape) -> int:
+    """Bytes of the first-level cache for each resident block: what shared memory leaves, shared out evenly."""
+    hierarchy = hierarchy_of(kernel.arch)
+    blocks = max(1, occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks)
+    return max(0, hierarchy.first_size // blocks - shape.shared)
+
+
+def hierarchy_of(arch: str) -> Hierarchy:
+    """The memory hierarchy of `arch`, or of the architecture it derives from."""
+    return HIERARCHIES[machine(arch).arch]
+
+
+def shapes_of(kernels: Mapping[str, Kernel], launch: Launch | None, where: str) -> Sequence[tuple[str, Shape]]:
+    """What is launched, in order: kernel and shape; without a launch every kernel, with as many blocks as fit. Raises LaunchError."""
+    if launch is None:
+        return [(name, _full(kernel)) for name, kernel in kernels.items()]
+    missing = [step.kernel for step in launch.steps if step.kernel not in kernels]
+    if missing:
+        raise LaunchError(f"{where}: no kernel {missing[0]!r}, which the launch starts; there are {', '.join(kernels)}")
+    return [(s.kernel, _shape(kernels[s.kernel].summary, math.prod(s.grid), math.prod(s.block), s.shared)) for s in launch.steps]
+
+
+def _shape(summary: KernelSummary, blocks: int, threads: int, shared: int = 0) -> Shape:
+    return Shape(blocks, threads, summary.registers or REGISTERS, summary.shared + shared, summary.barriers)
+
+
+def _full(kernel: Kernel) -> Shape:
+    """As many blocks as fit on the GPU at a time."""
+    summary = kernel.summary
+    threads = math.prod(summary.required_threads or summary.max_threads or (THREADS,))
+    fitting = occupancy(kernel.arch, summary.registers or REGISTERS, summary.shared, threads, summary.barriers).blocks
+    return _shape(summary, max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors, threads)
+
+
+def _static(kernel: Kernel, trips: Mapping[int, int], assumed: int) -> Profile:
+    flow = kernel.flow
+    cfg = graph_of(flow)
+    by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
+    return static_profile([line.instruction for line in kernel.function.lines], flow, cfg, Loops(cfg), by_header, assumed)

@@ -1,0 +1,120 @@
+"""How often each instruction runs and what its memory accesses move: counted in the emulator, or reckoned from the code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from sassir import isa
+from sassir.analysis.cfg import Cfg
+from sassir.analysis.loops import Loop, Loops
+from sassir.asm.instruction import Instruction
+from sassir.machine.hierarchy import LINE, SECTOR
+from sassir.translate.flow import Flow
+
+LANES = 32
+TRIPS = 16
+"""Iterations that a loop is taken to make where nobody says."""
+
+
+class Traffic(NamedTuple):
+    """What one warp moves when it executes a memory instruction once, on average."""
+
+    passes: float
+    """Cycles that the load/store unit, or the constant cache, of the multiprocessor is busy: distinct lines, conflicting banks."""
+    sectors: float
+    """32-byte sectors that go to the second-level cache."""
+    missed: float
+    """Share of the executions of which at least one sector goes there, 0 to 1."""
+    memory: float
+    """Share of these sectors that memory must deliver or take, 0 to 1."""
+
+
+class Profile(NamedTuple):
+    """What the timing depends on besides the code."""
+
+    executions: Sequence[float]
+    """By line: how often a warp executes it, on average over all warps."""
+    traffic: Mapping[int, Traffic]
+    """By line, of memory instructions."""
+    source: str
+    """Where that comes from."""
+
+
+def static_profile(
+    code: Sequence[Instruction], flow: Flow, cfg: Cfg, loops: Loops, trips: Mapping[int, int], assumed: int = TRIPS
+) -> Profile:
+    """A profile from the code alone.
+
+    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. A branch that can
+    pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
+    Accesses of neighbouring threads are neighbours, and all of them go to memory.
+    """
+    calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
+    entries = _entries(cfg, loops, calls, {0, *[s for b in flow.calling for s in flow.successors[b]]})
+    executions = [0.0] * len(code)
+    for b, block in enumerate(flow.blocks):
+        often = entries[b]
+        loop = loops.innermost[b]
+        while loop is not None:
+            often *= trips.get(loop.header, assumed)
+            loop = loop.parent
+        for line in block:
+            executions[line] = often
+    loops_known = f"trip counts of {len(trips)} of {len(loops.loops)} loops known, {assumed} assumed otherwise"
+    source = f"code alone: {loops_known}; branches as is usual; accesses coalesced"
+    return Profile(executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
+
+
+def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
+    """For each block, how often it is entered from `roots` if every loop runs once. What leaves a loop is shared by its exits."""
+    inside = {loop: frozenset(loop.blocks()) for loop in loops.loops}
+    exits = {loop: max(1, sum(s not in inside[loop] for b in inside[loop] for s in cfg.successors[b])) for loop in loops.loops}
+    rank = {block: i for i, block in enumerate(cfg.order)}
+    entries = [1.0 if b in roots else 0.0 for b in range(len(cfg.order))]
+    for b in cfg.order:
+        forward = [s for s in cfg.successors[b] if rank[s] > rank[b]]
+        staying = [s for s in forward if _left(loops.innermost[b], s, inside) is None]
+        likely = [s for s in staying if _loop_behind(cfg, loops, s) not in (None, loops.innermost[b])]
+        likely = likely or [s for s in staying if s not in calls] or staying
+        for s in likely:
+            entries[s] += entries[b] / len(likely)
+        for s in forward:
+            if (loop := _left(loops.innermost[b], s, inside)) is not None:
+                entries[s] += entries[loop.header] / exits[loop]
+    return entries
+
+
+def _loop_behind(cfg: Cfg, loops: Loops, block: int) -> Loop | None:
+    """The loop whose header `block` is, or leads to and nowhere else."""
+    if len(cfg.successors[block]) == 1 and loops.innermost[block] is not loops.innermost[cfg.successors[block][0]]:
+        block = cfg.successors[block][0]
+    loop = loops.innermost[block]
+    return loop if loop is not None and loop.header == block else None
+
+
+def _left(loop: Loop | None, target: int, inside: Mapping[Loop, frozenset[int]]) -> Loop | None:
+    """The outermost loop that an edge from a block of `loop` to `target` leaves."""
+    left = None
+    while loop is not None and target not in inside[loop]:
+        left, loop = loop, loop.parent
+    return left
+
+
+def _coalesced(instruction: Instruction) -> Traffic | None:
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    spaces = (row.loads | row.stores) - {"constant"} if row is not None else frozenset[str]()
+    if not spaces:
+        return None
+    width = access_bytes(instruction.modifiers)
+    passes = max(1.0, width * LANES / LINE)
+    far = "global" in spaces
+    return Traffic(passes, width * LANES / SECTOR if far else 0.0, float(far), float(far))
+
+
+_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+
+
+def access_bytes(modifiers: Sequence[str]) -> int:
+    """Bytes of one lane."""
+    return next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)

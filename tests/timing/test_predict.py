@@ -1,0 +1,103 @@
+"""Kernels, loops and launches: what the parts add up to, and what limits them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sassir.asm import Function
+from sassir.errors import LaunchError, SassirError
+from sassir.launch import read_launch_file
+from sassir.machine.hierarchy import HIERARCHIES
+from sassir.timing import Prediction, Profile, Shape, predict
+from sassir.timing.kernels import predict_static, read_kernels
+from sassir.translate.flow import find_flow
+
+Written = Callable[[str], Function]
+ROOT = Path(__file__).parents[2]
+CUBINS = ROOT / "bench" / "cubins"
+GPU = HIERARCHIES["sm_90"]
+LOOP = """
+    [B------:R-:W-:-:S01] FFMA R1, R8, R9, R1
+    [B------:R-:W-:-:S01] FFMA R2, R8, R9, R2
+    [B------:R-:W-:-:S01] FFMA R3, R8, R9, R3
+    [B------:R-:W-:Y:S13] ISETP.NE.AND P0, PT, R7, R6, PT
+    [B------:R-:W-:Y:S05] @P0 BRA .-0x40
+    [B------:R-:W-:Y:S05] EXIT
+"""
+RUNS = [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1.0]
+
+
+def run(function: Function, shape: Shape, executions: list[float]) -> Prediction:
+    return predict(function, find_flow(function, {}), "sm_90", shape, Profile(executions, {}, "test"))
+
+
+def test_a_loop_of_one_warp_takes_its_stall_counts(written: Written) -> None:
+    """1 + 1 + 1 + 13 + 5 cycles, and what the branch takes."""
+    (loop,) = run(written(LOOP), Shape(1, 32, 32, 0), RUNS).loops
+    assert (loop.runs, loop.alone) == (1000, 21 + GPU.overheads.branch)
+    assert loop.bound == "latency"
+
+
+def test_a_full_multiprocessor_issues_in_every_cycle(written: Written) -> None:
+    """16 warps a scheduler, 5 instructions an iteration: 80 cycles."""
+    (loop,) = run(written(LOOP), Shape(8 * GPU.multiprocessors, 256, 32, 0), RUNS).loops
+    assert loop.resident == pytest.approx(80, rel=0.02)
+    assert loop.bound == "issue"
+    assert loop.utilisation["fma"] == pytest.approx(3 / 5, abs=0.02)
+
+
+def test_blocks_add_up_to_the_kernel(written: Written) -> None:
+    """But for what belongs to no line: the start of a block and its last warp."""
+    found = run(written(LOOP), Shape(8 * GPU.multiprocessors, 256, 32, 0), RUNS)
+    rest = found.whole.resident - sum(block.runs * block.resident for block in found.blocks)
+    assert rest == pytest.approx(found.whole.stalls["launch"])
+    for part in (found.whole, *found.loops, *found.blocks):
+        assert sum(part.stalls.values()) == pytest.approx(part.resident)
+
+
+def test_twice_the_blocks_take_twice_as_long(written: Written) -> None:
+    one, two = (run(written(LOOP), Shape(n * 8 * GPU.multiprocessors, 256, 32, 0), RUNS).cycles for n in (1, 2))
+    assert two == pytest.approx(2 * one)
+
+
+def test_a_block_that_does_not_fit_is_refused(written: Written) -> None:
+    with pytest.raises(SassirError, match="a block of 1024 threads with 255 registers does not fit: registers"):
+        run(written(LOOP), Shape(1, 1024, 255, 0), RUNS)
+
+
+def test_facts_of_the_launch_tell_trip_counts() -> None:
+    """The tile loop of a matrix product: K / 32 iterations."""
+    data = (CUBINS / "sgemm_tiled.sm_90.cubin").read_bytes()
+    file = read_launch_file(ROOT / "bench" / "launch" / "sgemm_tiled.toml")
+    launch = file.launch("full")
+    (found,) = predict_static(data, "sgemm_tiled", launch, file.facts)
+    runs = max(loop.runs for loop in found.loops)
+    assert runs == launch.sizes["K"] / 32
+    assert found.whole.bound == "lsu"
+
+
+def test_without_a_launch_loops_run_as_often_as_is_assumed() -> None:
+    data = (CUBINS / "saxpy_gs.sm_90.cubin").read_bytes()
+    (found,) = predict_static(data, "saxpy_gs", trips=40)
+    assert [loop.runs for loop in found.loops] == [40]
+    assert "40 assumed" in found.source
+
+
+def test_a_launch_of_another_kernel_is_refused() -> None:
+    launch = read_launch_file(ROOT / "bench" / "launch" / "saxpy_gs.toml").launch("full")
+    with pytest.raises(LaunchError, match="no kernel 'saxpy_gs', which the launch starts; there are sgemm_tiled"):
+        predict_static((CUBINS / "sgemm_tiled.sm_90.cubin").read_bytes(), "file", launch)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests" / "cubins").glob("calls.sm_*.cubin")), ids=lambda path: path.stem)
+def test_every_architecture_has_a_timing(path: Path) -> None:
+    """What has no known flow counts as far as it is known."""
+    data = path.read_bytes()
+    predictions = predict_static(data, path.name)
+    assert [p.kernel for p in predictions] == [k.function.name for k in read_kernels(data, path.name)]
+    for found in predictions:
+        assert 0 < found.whole.alone <= found.whole.resident
+        assert all(0 <= share <= 1 + 1e-6 for share in found.whole.utilisation.values())
