@@ -5,12 +5,10 @@ from __future__ import annotations
 import tarfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from sassir.emulator import emulate
-from sassir.errors import EmulationError
 from sassir.launch import Launch, LaunchFile, Outputs, compare, read_launch_file
 
 ROOT = Path(__file__).parents[2]
@@ -42,14 +40,9 @@ def on_sm_90(kernel: str, launch: str) -> Outputs:
 
 # Contracted to fused multiply-adds in another order.
 ANOTHER_ORDER = {("su3_spill", "sm_100"), ("su3_spill", "sm_120")}
-# IMNMX.U64 has no semantics yet.
-NOT_MODELLED = {("cupy_ew3d", "sm_120")}
-
-
-def pairs() -> list[Any]:
+def pairs() -> list[tuple[str, str]]:
     """Every kernel on every architecture."""
-    missing = pytest.mark.xfail(raises=EmulationError, reason="not modelled")
-    return [pytest.param(k, a, marks=[missing] if (k, a) in NOT_MODELLED else []) for k in KERNELS for a in ARCHS]
+    return [(kernel, arch) for kernel in KERNELS for arch in ARCHS]
 
 
 @pytest.mark.parametrize(("kernel", "arch"), pairs())
