@@ -42,6 +42,11 @@ class Mutant:
     """`equal`, `different`, `failed`; None where it was not launched."""
     gpu_detail: str = ""
 
+    @property
+    def place(self) -> tuple[str, int, int, str]:
+        """What is changed, and into what: no two mutants share it."""
+        return self.kernel, self.function, self.line, self.word
+
 
 def immediates(instruction: Instruction) -> Iterator[Instruction]:
     """An integer one larger, a float twice as large."""
@@ -141,7 +146,7 @@ def choose(entries: Sequence[Entry], count: int) -> list[Mutant]:
                 pool = turns[kind].pop(0)
                 chosen.append(pool.pop())
                 turns[kind].append(pool)
-    return sorted(chosen, key=lambda m: (m.kernel, m.function, m.line))
+    return sorted(chosen, key=lambda mutant: mutant.place)
 
 
 def build(mutant: Mutant, original: bytes) -> bytes:

@@ -5,8 +5,9 @@
 
 A mutant has another immediate, a complemented predicate, two swapped operands, a barrier less or a load less. `emulate` is the
 differential of `sassir verify` (bench/launch, all its inputs); with `--symbolic` also its proof, which must not succeed where
-results differ. `launch` writes semantic-mutants-GPU-DATE.json: of the mutants that change what the GPU computes, how many the
-emulator caught, and whether original and rebuilt original ever differ in the emulator. It exits with 1 below 98 %, or after a false alarm.
+results differ. Stopped and started again, it goes on with what is not yet in the file. `launch` writes
+semantic-mutants-GPU-DATE.json: of the mutants that change what the GPU computes, how many the emulator caught, and whether
+original and rebuilt original ever differ in the emulator. It exits with 1 below 98 %, or after a false alarm.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from datetime import date
@@ -40,6 +41,10 @@ BENCH = Path(__file__).parent
 ARCH = "sm_90"
 SECONDS = 20
 """For one mutant in the emulator."""
+PROOF_SECONDS = 5
+"""For the proof of one."""
+STEP = 10
+"""Mutants after which the file is written."""
 CAUGHT = 0.98
 CHANGED = ("different", "failed")
 """Outcomes on the GPU of a mutant that shows."""
@@ -53,16 +58,17 @@ def original(kernel: str) -> tuple[Entry, Original]:
 
 
 def emulate(mutant: Mutant, symbolic: bool) -> Mutant:
-    """The mutant with its verdicts."""
+    """The mutant with the verdicts that it does not have yet."""
     entry, known = original(mutant.kernel)
     candidate = build(mutant, known.cubin)
-    layer = differential(known, candidate, entry.file.small, noalias=entry.file.facts.noalias, seconds=SECONDS)
-    mutant.emulator, mutant.detail = layer.verdict, layer.detail
-    if symbolic:
+    if not mutant.emulator:
+        layer = differential(known, candidate, entry.file.small, noalias=entry.file.facts.noalias, seconds=SECONDS)
+        mutant.emulator, mutant.detail = layer.verdict, layer.detail
+    if symbolic and mutant.symbolic is None:
         from sassir.verify.symbolic import SymbolicRung
 
         pair = Pair(known, candidate, entry.file.small, entry.file.facts, None, None)
-        mutant.symbolic = SymbolicRung(SECONDS)(pair).verdict
+        mutant.symbolic = SymbolicRung(PROOF_SECONDS)(pair).verdict
     return mutant
 
 
@@ -112,19 +118,35 @@ class Device:
 def run_emulate(options: argparse.Namespace) -> int:
     """The command `emulate`."""
     entries = find_suite(BENCH, ARCH, options.kernels)
-    mutants, begin = choose(entries, options.count), time.perf_counter()
+    mutants = [known for known in read_record(options.output) if known.emulator] if options.output.exists() else []
+    places = {mutant.place for mutant in mutants}
+    mutants += [mutant for mutant in choose(entries, options.count) if mutant.place not in places]
+    done = [mutant for mutant in mutants if mutant.emulator and (mutant.symbolic or not options.symbolic)]
+    left = [mutant for mutant in mutants if mutant not in done]
+    begin = time.perf_counter()
     with ProcessPoolExecutor(options.jobs) as pool:
-        alarms = [alarm for alarm in pool.map(false_alarm, [entry.kernel for entry in entries]) if alarm]
-        found: list[Mutant] = []
-        for mutant in pool.map(emulate, mutants, [options.symbolic] * len(mutants), chunksize=4):
-            found.append(mutant)
+        for mutant in pool.map(emulate, left, [options.symbolic] * len(left), chunksize=4):
+            done.append(mutant)
             verdicts = f"{mutant.emulator:10}{mutant.symbolic or '':10}"
-            print(f"{len(found):4} {mutant.kernel:18}{mutant.kind:18}{verdicts} {mutant.after}", flush=True)
-    unsound = _unsound(found)
-    record = {"identical": len(entries), "false_alarms": alarms, "unsound": unsound, "mutants": [asdict(m) for m in found]}
-    options.output.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    print(f"{_count(found)}; {len(alarms)} false alarms; {time.perf_counter() - begin:.0f} s; written to {options.output}")
+            print(f"{len(done):4} {mutant.kernel:18}{mutant.kind:18}{verdicts} {mutant.after}", flush=True)
+            if not len(done) % STEP:
+                write_record(options.output, {"mutants": done})
+        alarms = [alarm for alarm in pool.map(false_alarm, [entry.kernel for entry in entries]) if alarm]
+    unsound = _unsound(done)
+    write_record(options.output, {"identical": len(entries), "false_alarms": alarms, "unsound": unsound, "mutants": done})
+    print(f"{_count(done)}; {len(alarms)} false alarms; {time.perf_counter() - begin:.0f} s; written to {options.output}")
     return 1 if alarms or unsound else 0
+
+
+def read_record(path: Path) -> list[Mutant]:
+    """The mutants of a file."""
+    return [Mutant(**fields) for fields in json.loads(path.read_text(encoding="utf-8"))["mutants"]]
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """All of it, its mutants in order."""
+    mutants = [asdict(mutant) for mutant in sorted(record["mutants"], key=lambda mutant: mutant.place)]
+    path.write_text(json.dumps({**record, "mutants": mutants}, indent=1) + "\n", encoding="utf-8")
 
 
 def _unsound(mutants: Sequence[Mutant]) -> int | None:
@@ -142,7 +164,7 @@ def _count(mutants: Sequence[Mutant]) -> str:
 def run_launch(options: argparse.Namespace) -> int:
     """The command `launch`."""
     record: dict[str, Any] = json.loads(options.mutants.read_text(encoding="utf-8"))
-    mutants = [Mutant(**fields) for fields in record["mutants"]]
+    mutants = read_record(options.mutants)
     begin = time.perf_counter()
     with Worker(timeout=5) as worker:
         info, device = worker.describe_device(), Device(worker)
@@ -168,7 +190,7 @@ def run_launch(options: argparse.Namespace) -> int:
     }
     path = options.output / f"semantic-mutants-{info.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({**summary, **record, "mutants": [asdict(m) for m in mutants]}, indent=1) + "\n", encoding="utf-8")
+    write_record(path, {**summary, **record, "mutants": mutants})
     print(f"{len(changed)} of {summary['launched']} mutants change the GPU's results, {share:.1%} of them were caught; written to {path}")
     return 0 if holds else 1
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sassir.asm.parse import parse_instruction
+from sassir.errors import SemanticsError
 from sassir.isa.semantics import Register, semantics
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
@@ -162,6 +163,16 @@ def test_every_function_of_three_bits(table: int) -> None:
 
 
 @settings(max_examples=100, deadline=None)
+@given(a=st.integers(0, M64), b=st.integers(0, M64))
+def test_minimum_and_maximum_of_64_bits(a: int, b: int) -> None:
+    words = {"R2": a & M32, "R3": a >> 32, "UR4": b & M32, "UR5": b >> 32}
+    for predicate, expected in (("PT", min(a, b)), ("!PT", max(a, b))):
+        found = run(f"IMNMX.U64 PT, PT, R0, R2, UR4, {predicate}, !PT", **words)
+        assert found["R1"] << 32 | found["R0"] == expected
+    with pytest.raises(SemanticsError, match="expected the predicates PT, PT and !PT, found P0, PT and !PT"):
+        run("IMNMX.U64 P0, PT, R0, R2, UR4, !PT, !PT", **words)
+
+
 @given(a=st.integers(0, M64), b=st.integers(0, M64), n=st.integers(1, 31))
 def test_difference_from_a_shifted_number(a: int, b: int, n: int) -> None:
     low = run(f"LEA R0, P0, -R1, R2, {n:#x}", R1=a & M32, R2=b & M32)

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 
-from sassir.asm.instruction import Instruction
 from sassir.asm.parse import parse_instruction
+from sassir.cubin.cubin import Cubin
 from sassir.dialect.facts import KernelFacts
 from sassir.errors import SassirWarning
 from sassir.isa.semantics import Register, semantics
@@ -34,6 +34,7 @@ from sassir.verify.report import Check, Layer
 z3: Any = pytest.importorskip("z3", reason="z3 is not installed (extra `symbolic`)")
 symbolic = import_module("sassir.verify.symbolic")
 terms, values, solver, rung = (import_module(f"sassir.verify.symbolic.{name}") for name in ("terms", "values", "solver", "rung"))
+kernels = import_module("sassir.verify.symbolic.kernels")
 
 Bench = Callable[[str], tuple[bytes, LaunchFile]]
 Edit = Callable[..., bytes]
@@ -106,8 +107,8 @@ def prove(
     return symbolic.SymbolicRung(10)(Pair(Original(original), candidate, tuple(launches), stated or Facts(), assumptions, None))
 
 
-def straight(*lines: str) -> tuple[Instruction, ...]:
-    return tuple([parse_instruction(line) for line in (*lines, "EXIT")])
+def straight(*lines: str) -> Any:
+    return kernels.Kernel(tuple([parse_instruction(line) for line in (*lines, "EXIT")]), {}, {})
 
 
 def verdict(left: tuple[str, ...], right: tuple[str, ...], facts: KernelFacts | None = None) -> Check:
@@ -163,7 +164,10 @@ def test_facts_decide_what_would_not_be_decided_without_them() -> None:
     assert verdict((N, "MOV R0, R5"), ("MOV R0, 0x7",), KernelFacts(words=((0x220, 7),))).verdict == "holds"
 
 
-def memory(*lines: str) -> tuple[Instruction, ...]:
+STACK = "MOV R1, c[0x0][0x28]"
+
+
+def memory(*lines: str) -> Any:
     return straight("LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]", TID.replace("R4", "R6"), *lines)
 
 
@@ -179,10 +183,40 @@ def memory(*lines: str) -> tuple[Instruction, ...]:
         (("STG.E [R2.64], R6", "BAR.SYNC 0x0"), ("BAR.SYNC 0x0", "STG.E [R2.64], R6"), "undecided"),
         (("BAR.SYNC 0x0", "STG.E [R2.64], R6"), ("STG.E [R2.64], R6",), "undecided"),
         (("STS.U8 [R6], R7", "STS.U8 [R6+0x1], R7"), ("STS.U8 [R6+0x1], R7", "STS.U8 [R6], R7"), "holds"),
+        ((STACK, "STL [R1], R6", "LDL R8, [R1]", "STG.E [R2.64], R8"), ("STG.E [R2.64], R6",), "holds"),
+        ((STACK, "STL [R1], R6", "LD.E R8, [R4.64]", "STG.E [R2.64], R8"),
+         (STACK, "STL [R1], R7", "LD.E R8, [R4.64]", "STG.E [R2.64], R8"), "undecided"),
+        ((STACK, "STL [R1], R6", "ST.E [R4.64], R7", "LDL R8, [R1]", "STG.E [R2.64], R8"),
+         (STACK, "STL [R1], R6", "ST.E [R4.64], R7", "STG.E [R2.64], R6"), "undecided"),
     ],
 )  # fmt: skip
 def test_memory(left: tuple[str, ...], right: tuple[str, ...], expected: str) -> None:
     assert rung.prove("k", "sm_90", (memory(*left), memory(*right)), KernelFacts(), rung.distinct, 10).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("cubin", "section"),
+    [
+        ("bench/cubins/aes_tconst", ".nv.constant3"),
+        ("bench/cubins/triton_attention", ".nv.global.init"),
+        ("tests/cubins/jump", ".nv.constant2.jump"),
+    ],
+)
+def test_equal_code_with_other_data_is_not_equal(cubin: str, section: str) -> None:
+    data = (Path(__file__).parents[2] / f"{cubin}.sm_90.cubin").read_bytes()
+    place = next(s for s in Cubin.read(data).elf.sections if s.name == section).offset
+    other = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+    assert prove(data, data).verdict == "holds"
+    layer = prove(data, other)
+    assert layer.verdict == "undecided"
+    assert "start with other content" in layer.detail
+
+
+def test_what_the_driver_fills_in_is_not_known() -> None:
+    code = memory("MOV R8, 0x0", "STG.E [R2.64], R8")
+    left, right = (code._replace(links={3: f"ABS32_LO_32 {name}"}) for name in "fg")
+    found = rung.prove("k", "sm_90", (left, right), KernelFacts(), rung.distinct, 10)
+    assert (found.verdict, found.detail) == ("undecided", "`MOV R8, 0x0` is completed by the driver (ABS32_LO_32 f)")
 
 
 def test_a_load_is_dropped_only_where_nothing_overlaps(twice: bytes, once: bytes, twice_file: Callable[[bool], LaunchFile]) -> None:

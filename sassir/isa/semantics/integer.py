@@ -190,6 +190,15 @@ def minimum_or_maximum(form: Form) -> Ternary:
     return lambda a, b, p: bits.either(p, least, most, a, b)
 
 
+@instruction("IMNMX.U64", "p p u64", "u64 u64 p p")
+def minimum_or_maximum_64(form: Form) -> Quaternary:
+    """d = p ? min(a, b) : max(a, b); what the other three predicates are for is not known, and code of ptxas does not use them"""
+    first, second, *_, last = [operand.text for operand in form.instruction.operands]
+    if (first, second, last) != ("PT", "PT", "!PT"):
+        raise form.refusal(f"expected the predicates PT, PT and !PT, found {first}, {second} and {last}")
+    return lambda a, b, p, _: (True, True, bits.either(p, np.minimum, np.maximum, a, b))
+
+
 @instruction("VIMNMX3", "u32", "u32 u32 u32 p", modifiers=_TYPES)
 def minimum_or_maximum_of_three(form: Form) -> Quaternary:
     """d = p ? min(a, b, c) : max(a, b, c)"""

@@ -44,10 +44,10 @@ class Accesses:
         self.memory = dict(memory)
         self._cells, self._apart, self._stack, self._descriptor = cells, apart, stack, descriptor
 
-    def forget(self, name: str) -> None:
-        """Everybody may have written; local memory is private."""
+    def forget(self, name: str, local: bool) -> None:
+        """Everybody may have written; what is in local memory only the thread itself."""
         for space in self.memory:
-            if space != LOCAL:
+            if local or space != LOCAL:
                 self.memory[space] = terms.passing(f"{space} {name}", MEMORY)
 
     def access(self, space: str, instruction: Instruction, registers: Registers, guard: Term) -> list[Term]:

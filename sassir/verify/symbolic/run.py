@@ -16,7 +16,17 @@ from sassir.emulator.address import following
 from sassir.emulator.control import is_predicate, target_of
 from sassir.verify.symbolic import terms, words
 from sassir.verify.symbolic.accesses import Accesses
-from sassir.verify.symbolic.side import Side, UnknownError, blanked, registers_read, registers_written, simple_space, undefined, width_of
+from sassir.verify.symbolic.side import (
+    Side,
+    UnknownError,
+    blanked,
+    reaches_local,
+    registers_read,
+    registers_written,
+    simple_space,
+    undefined,
+    width_of,
+)
 from sassir.verify.symbolic.terms import FALSE, TRUE, Term
 
 EXIT = -1
@@ -73,6 +83,8 @@ class Run:
             place, instruction = self._place, self.side.code[self._place]
             self._place += 1
             description = isa.describe(instruction.mnemonic, instruction.modifiers)
+            if place in self.side.links:
+                raise UnknownError(f"`{instruction.text}` is completed by the driver ({self.side.links[place]})")
             if description is None:
                 raise UnknownError(f"`{instruction.text}` is not known")
             if description.control in (None, "converge"):
@@ -164,7 +176,7 @@ class Run:
         touched = _touches_memory(instruction)
         self.events.append(Event(place, blanked(instruction), tuple(inputs), dict(self.accesses.memory) if touched else {}))
         if touched:
-            self.accesses.forget(name)
+            self.accesses.forget(name, reaches_local(instruction))
         return [terms.passing(f"{name} {i}", 0 if n == "decision" else width_of(n)) for i, n in enumerate(written)]
 
 

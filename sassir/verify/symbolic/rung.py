@@ -6,17 +6,16 @@ import importlib.util
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sassir.asm.instruction import Instruction
 from sassir.cubin.cubin import Cubin
 from sassir.dialect.facts import Dim3, KernelFacts
 from sassir.machine.constant_bank import constant_bank
-from sassir.translate.cubin import read_program
 from sassir.translate.facts import launch_facts
 from sassir.verify.differential import OutOfTimeError
 from sassir.verify.ladder import Pair
 from sassir.verify.report import Check, Layer, summarise
 from sassir.verify.symbolic import terms
 from sassir.verify.symbolic.accesses import SlotError
+from sassir.verify.symbolic.kernels import Kernel, read_kernels, shared_data
 from sassir.verify.symbolic.memory import Apart, distinct, of_different_buffers
 from sassir.verify.symbolic.run import UnknownError
 from sassir.verify.symbolic.side import Results, Side
@@ -40,42 +39,41 @@ class SymbolicRung(NamedTuple):
 
     def _checks(self, pair: Pair) -> Iterator[Check]:
         original, candidate = Cubin.read(pair.original.cubin), Cubin.read(pair.candidate)
-        if _constant_banks(original) != _constant_banks(candidate):
-            yield Check("constant memory", "undecided", "the two files do not have the same content in their constant banks")
-            return
-        before, after = _code(pair.original.cubin), _code(pair.candidate)
+        before, after = read_kernels(original), read_kernels(candidate)
+        same_data = shared_data(original, before) == shared_data(candidate, after)
         pointers = _pointers(pair, original.arch) if pair.noalias else {}
-        for kernel, code in before.items():
-            facts = pair.assumptions[kernel].relied() if pair.assumptions and kernel in pair.assumptions else KernelFacts()
-            if kernel not in after:
-                yield Check(kernel, "fails", "the candidate does not have it")
-            elif code == after[kernel]:
-                yield Check(kernel, "holds", "the same code")
+        for name, kernel in before.items():
+            facts = pair.assumptions[name].relied() if pair.assumptions and name in pair.assumptions else KernelFacts()
+            if name not in after:
+                yield Check(name, "fails", "the candidate does not have it")
+            elif not same_data or kernel.data != after[name].data:
+                yield Check(name, "undecided", "variables or constant banks of the two files start with other content")
+            elif kernel == after[name]:
+                yield Check(name, "holds", "the same code")
             else:
-                apart = of_different_buffers(pointers[kernel]) if kernel in pointers else distinct
-                yield prove(kernel, original.arch, (code, after[kernel]), facts, apart, self.seconds)
+                apart = of_different_buffers(pointers[name]) if name in pointers else distinct
+                yield prove(name, original.arch, (kernel, after[name]), facts, apart, self.seconds)
 
 
-def prove(
-    kernel: str, arch: str, codes: tuple[tuple[Instruction, ...], tuple[Instruction, ...]], facts: KernelFacts, apart: Apart, seconds: float
-) -> Check:
-    """The verdict on one kernel: it holds, or is undecided and says why."""
+def prove(name: str, arch: str, kernels: tuple[Kernel, Kernel], facts: KernelFacts, apart: Apart, seconds: float) -> Check:
+    """The verdict on one kernel, whose data is equal: it holds, or is undecided and says why."""
     from sassir.verify.symbolic.solver import Solver
 
     results: Results = {}
     words = known_words(facts, arch)
-    original, candidate = (Side(name, arch, c, words, results) for name, c in zip(("original", "candidate"), codes, strict=True))
+    original, candidate = (Side(side, arch, k, words, results) for side, k in zip(("original", "candidate"), kernels, strict=True))
     cells = {space: 8 * min(original.cells[space], candidate.cells[space]) for space in original.cells}
     solver = Solver(seconds, cells, _bounds(facts))
-    stack = original.constant(0, constant_bank(arch).stack)
+    by_pointer = original.reaches_local or candidate.reaches_local
+    stack = None if by_pointer else original.constant(0, constant_bank(arch).stack)
     try:
         try:
             points = Walk((original, candidate), solver, apart, stack).run()
         except SlotError:
             points = Walk((original, candidate), solver, apart, None).run()
     except (NotProvenError, UnknownError, OutOfTimeError) as error:
-        return Check(kernel, "undecided", str(error))
-    return Check(kernel, "holds", f"{points} pairs of places")
+        return Check(name, "undecided", str(error))
+    return Check(name, "holds", f"{points} pairs of places")
 
 
 def known_words(facts: KernelFacts, arch: str) -> dict[int, int]:
@@ -92,17 +90,6 @@ def _bounds(facts: KernelFacts) -> Mapping[str, int]:
     for name, dim3 in sizes:
         found |= {f"SR_{name}.{axis} 0": n for axis, n in zip("XYZ", dim3 or (), strict=False)}
     return found
-
-
-def _code(cubin: bytes) -> dict[str, tuple[Instruction, ...]]:
-    return {function.name: tuple([line.instruction for line in function.lines]) for function in read_program(cubin).functions}
-
-
-def _constant_banks(cubin: Cubin) -> dict[str, bytes]:
-    """Their content, but for what the driver fills in and jump tables, which indirect branches alone read."""
-    filled = (".nv.constant0", ".nv.constant2")
-    banks = [s for s in cubin.elf.sections if s.name.startswith(".nv.constant") and not s.name.startswith(filled)]
-    return {section.name: cubin.elf.content(section) for section in banks}
 
 
 def _pointers(pair: Pair, arch: str) -> dict[str, frozenset[terms.Term]]:

@@ -17,6 +17,7 @@ from sassir.isa.semantics import Constant, Register, semantics
 from sassir.isa.semantics.evaluator import Source
 from sassir.machine.constant_bank import constant_bank
 from sassir.verify.symbolic import terms
+from sassir.verify.symbolic.kernels import Kernel
 from sassir.verify.symbolic.terms import Term
 from sassir.verify.symbolic.values import NO_TERM, Value, term_of
 
@@ -46,7 +47,7 @@ def undefined(register: str) -> Term:
 def blanked(instruction: Instruction) -> str:
     """The instruction without its registers and what belongs to its schedule: what has to be the same on both sides."""
     operands = [o.without_reuse().template for o in instruction.operands if o.displacement is None and not o.text.startswith("SB")]
-    return f"{instruction.name} {', '.join(operands)}"
+    return f"{instruction.name} {', '.join(operands)} {instruction.extra or ''}"
 
 
 def registers_read(instruction: Instruction) -> list[str]:
@@ -71,9 +72,9 @@ def _registers(instruction: Instruction, what: str) -> list[str]:
 class Side:
     """A kernel's code, and what its constants are."""
 
-    def __init__(self, name: str, arch: str, code: tuple[Instruction, ...], words: Mapping[int, int], results: Results) -> None:
+    def __init__(self, name: str, arch: str, kernel: Kernel, words: Mapping[int, int], results: Results) -> None:
         """`words`: what is known of constant bank 0, by byte offset; `results`: shared by both sides, empty at first."""
-        self.name, self.arch, self.code = name, arch, code
+        self.name, self.arch, self.code, self.links = name, arch, kernel.code, kernel.links
         self._words = words
         self._results = results
 
@@ -85,6 +86,11 @@ class Side:
             if (space := simple_space(instruction)) is not None:
                 found[space] = min(found[space], access_width(instruction.modifiers))
         return found
+
+    @cached_property
+    def reaches_local(self) -> bool:
+        """Local memory is accessed through pointers, too."""
+        return any(reaches_local(instruction) for instruction in self.code)
 
     def constant(self, bank: int, offset: int) -> Term:
         """A word of constant memory."""
@@ -137,7 +143,7 @@ class Side:
         `read` has the registers that it reads. What the semantics does not model is a function of which nothing is known.
         """
         inputs = [read[name] for name in registers_read(instruction)]
-        key = (instruction.name, tuple([_shape(operand) for operand in instruction.operands]), *inputs)
+        key = (instruction.name, instruction.extra, tuple([_shape(operand) for operand in instruction.operands]), *inputs)
         if key not in self._results:
             self._results[key] = self._compute(instruction, read, inputs)
         return self._results[key]
@@ -169,6 +175,12 @@ def _needs_other_lanes(instruction: Instruction) -> bool:
     """It works on the registers of other lanes of its warp."""
     row = isa.describe(instruction.mnemonic, instruction.modifiers)
     return row is None or (row.warp and row.control is None and instruction.mnemonic not in ("B2R", "BAR", "BMOV", "NANOSLEEP"))
+
+
+def reaches_local(instruction: Instruction) -> bool:
+    """It is no plain access to local memory, and may be one all the same: its address decides."""
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    return row is None or (simple_space(instruction) is None and not row.pinned and "local" in row.loads | row.stores)
 
 
 def simple_space(instruction: Instruction) -> str | None:
