@@ -17,6 +17,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-dce": "dce.DeadCodeElimination",
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-licm": "licm.LoopInvariantCodeMotion",
+    "sass-merge-guards": "merge_guards.MergeGuards",
     "sass-promote-local": "promote_local.PromoteLocal",
     "sass-schedule": "schedule.Schedule",
     "sass-share-addresses": "share_addresses.ShareAddresses",

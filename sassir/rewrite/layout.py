@@ -45,7 +45,8 @@ def replace_terminator(block: Block, new: Operation) -> None:
     block.add_op(new)
 
 
-def _falls_through(op: SassBranch) -> bool:
+def falls_through(op: SassBranch) -> bool:
+    """Control may go on to the instruction behind."""
     if op.guard is not None or op.constant_guard is not None:
         return True
     return may_continue(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template))
@@ -60,7 +61,7 @@ def repair_layout(kernel: KernelOp) -> int:
             if last.target is not block.next_block:
                 replace_terminator(block, jump(last.target, internals.operands(last)))
                 added += 1
-        elif isinstance(last, SassBranch) and last.successors and _falls_through(last) and last.successors[-1] is not block.next_block:
+        elif isinstance(last, SassBranch) and last.successors and falls_through(last) and last.successors[-1] is not block.next_block:
             target, passed = last.successors[-1], forwarded(last)
             between = Block([jump(target, passed[-1])])
             kernel.body.insert_block_after(between, block)

@@ -99,8 +99,8 @@ class _Reconstruction:
         now.update(added)
         block = self.blocks[b]
         for value in block.args:
-            if value in self.number:
-                now[self.number[value]] = value
+            if value in self.defines:
+                now[self.defines[value]] = value
         for op in block.ops:
             if op is not block.last_op:
                 operands = internals.operands(op)
