@@ -13,8 +13,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from sassir.analysis.guarded_runs import guarded_runs
+from sassir.analysis.guarded_runs import GuardedRun, guarded_runs
 from sassir.passes.dce import drop_dead_code
+from sassir.rewrite.call_arguments import pass_only_needed
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
 from sassir.rewrite.merge_guards import merge_guards
@@ -28,7 +29,14 @@ class MergeGuards(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, _ in free_kernels(op):
-            runs = [run for run in guarded_runs(kernel) if len(run.guards) > 1]
-            if any([merge_guards(kernel, run) for run in runs]):
+            if not any(_worthwhile(run) for run in guarded_runs(kernel)):
+                continue
+            pass_only_needed(kernel)
+            drop_dead_code(kernel.body)
+            if any([merge_guards(kernel, run) for run in guarded_runs(kernel) if _worthwhile(run)]):
                 repair_layout(kernel)
-                drop_dead_code(kernel.body)
+
+
+def _worthwhile(run: GuardedRun) -> bool:
+    """There are several fast ways, which can overlap."""
+    return len(run.guards) > 1

@@ -25,7 +25,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp, LabelOp
-from sassir.dialect.registers import UP, B, P, file_of
+from sassir.dialect.registers import B, file_of
 from sassir.rewrite.any_of import Condition, any_of
 from sassir.rewrite.layout import branch, falls_through, jump
 from sassir.rewrite.reconstruct import reconstruct
@@ -52,22 +52,28 @@ def merge_guards(kernel: KernelOp, run: GuardedRun) -> bool:
 
 
 def _split_join(kernel: KernelOp, run: GuardedRun) -> Block:
-    """Leave in the join of the last guard what may run early, and put what cannot into a new block behind."""
+    """Leave in the join of the last guard what may run early and others wait for; put the rest into a new block behind.
+
+    What is only for the next iteration can take the register of this one's value there, where nobody needs that any more.
+    """
     join = run.guards[-1].join
     rest: list[Operation] = []
-    late: frozenset[SSAValue] = frozenset()
     for op in list(before_last(join)):
-        does = effects(op)
-        early = runs_early(op, run.decided) and not any(file_of(r) in (P.FILE, UP.FILE) for r in op.results)
-        if not early or not late.isdisjoint(internals.operands(op)) or (does.loads and any(not effects(o).pure for o in rest)):
+        late = {result for other in rest for result in other.results}
+        early = runs_early(op, run.decided) and not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
+        if not early or not late.isdisjoint(internals.operands(op)) or (effects(op).loads and any(not effects(o).pure for o in rest)):
             rest.append(op)
-            late |= {*op.results}
     together = Block()
     for op in [*rest, *([join.last_op] if join.last_op is not None else [])]:
         op.detach()
         together.add_op(op)
     kernel.body.insert_block_after(together, join)
     return together
+
+
+def _only_passed_on(op: Operation) -> bool:
+    users = [use.operation for result in op.results for use in result.uses]
+    return bool(users) and all(user.parent is not None and user is user.parent.last_op for user in users)
 
 
 def _set_apart(kernel: KernelOp, run: GuardedRun) -> list[Block]:
