@@ -1,12 +1,12 @@
 """Values that a call hands through its function although nobody needs them behind.
 
 In SSA form all callers share the arguments of a function, and what one of them still needs behind its call is handed through for
-all. In the others that is a value which stays alive for nothing, often around a whole loop.
+all. For the others that is a value which stays alive for nothing, often around a whole loop.
 """
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from sassir.analysis.calls import match_calls
 from sassir.analysis.cfg import Cfg
@@ -14,29 +14,25 @@ from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, own_operands, pass_values
-from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import P, R
+from sassir.dialect.operations import KernelOp, UndefinedOp
+from sassir.dialect.registers import SassRegister
 from sassir.translate.shape import members
 
-_FREE = (R.free(), P.free())
-
-
 def pass_only_needed(kernel: KernelOp) -> int:
-    """Let each call pass, in place of what nobody needs behind it, a value that it passes anyhow. Returns the number replaced."""
+    """Let no call pass what nobody needs in its function or behind it. Returns the number of values that are now undefined."""
     need = _Need(kernel)
-    replaced = 0
+    dropped = 0
     for caller, first in need.callee.items():
-        call, arguments = caller.last_op, first.args
+        call = caller.last_op
         assert call is not None
         passed = [*forwarded(call)[0]]
-        needed = [(caller, argument) in need.passed for argument in arguments]
-        instead: dict[Attribute, SSAValue] = {v.type: v for v, keep in zip(passed, needed, strict=True) if keep}
-        dead = [i for i, v in enumerate(passed) if not needed[i] and v.type in _FREE and v.type in instead]
-        for i in dead:
-            passed[i] = instead[passed[i].type]
+        for i, argument in enumerate(first.args):
+            if (caller, argument) not in need.passed and isinstance(argument.type, SassRegister):
+                caller.insert_op_before(undefined := UndefinedOp.of(argument.type), call)
+                passed[i] = undefined.value
+                dropped += 1
         pass_values(call, [passed])
-        replaced += len(dead)
-    return replaced
+    return dropped
 
 
 class _Need:
