@@ -33,8 +33,11 @@ class MergeGuards(ModulePass):
                 continue
             pass_only_needed(kernel)
             drop_dead_code(kernel.body)
-            if any([merge_guards(kernel, run) for run in guarded_runs(kernel) if _worthwhile(run)]):
-                repair_layout(kernel)
+            for run in guarded_runs(kernel):
+                if _worthwhile(run):
+                    merge_guards(kernel, run)
+            repair_layout(kernel)
+            drop_dead_code(kernel.body)
 
 
 def _worthwhile(run: GuardedRun) -> bool:

@@ -117,9 +117,10 @@ class _Search:
     def __init__(self, kernel: KernelOp) -> None:
         self.flow: Flow = flow_of(kernel.body)
         self.calls: Calls = match_calls(self.flow)
-        self.cfg = Cfg(self.calls.successors, [0])
+        reached = self.calls.reached(0)
+        self.cfg = Cfg([targets if b in reached else [] for b, targets in enumerate(self.calls.successors)], [0])
         self.loops = Loops(self.cfg)
-        exits = [b for b, targets in enumerate(self.calls.successors) if not targets]
+        exits = [b for b, targets in enumerate(self.cfg.successors) if not targets]
         self.postdominators = Cfg(self.cfg.predecessors, exits).dominators
 
     def loop_of(self, block: Block) -> frozenset[Block]:
@@ -159,24 +160,15 @@ class _Search:
         """The blocks from `first` until `end`, in order, if each has one block before and one behind it."""
         found: list[int] = []
         while first != end:
-            if len(self.calls.successors[first]) != 1 or len(self.cfg.predecessors[first]) != 1:
+            if len(self.cfg.successors[first]) != 1 or len(self.cfg.predecessors[first]) != 1:
                 return None
             found.append(first)
-            first = self.calls.successors[first][0]
+            first = self.cfg.successors[first][0]
         return tuple(found)
 
     def _returns(self, first: int) -> bool:
         """The function that begins with block `first` comes back to its caller: no thread ends in it."""
-        seen: set[int] = set()
-        work = [first]
-        while work:
-            b = work.pop()
-            if b not in seen:
-                seen.add(b)
-                if not self.calls.successors[b] and b not in self.calls.callers:
-                    return False
-                work += self.calls.successors[b]
-        return True
+        return all(self.calls.successors[b] or b in self.calls.callers for b in self.calls.reached(first))
 
     def _join(self, meeting: Block, barrier: SassInstruction) -> Block | None:
         """Where the threads go on together: behind `meeting`, at the place that the barrier names, and from nowhere else."""

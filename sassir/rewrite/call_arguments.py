@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from sassir.analysis.calls import match_calls
-from sassir.analysis.cfg import Cfg
+from sassir.analysis.calls import Calls, match_calls
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.dialect import internals
@@ -27,7 +26,7 @@ def pass_only_needed(kernel: KernelOp) -> int:
         assert call is not None
         passed = [*forwarded(call)[0]]
         for i, argument in enumerate(first.args):
-            if (caller, argument) not in need.passed and isinstance(argument.type, SassRegister):
+            if (caller, argument) not in need.passed and isinstance(argument.type, SassRegister) and argument.type.number is None:
                 caller.insert_op_before(undefined := UndefinedOp.of(argument.type), call)
                 passed[i] = undefined.value
                 dropped += 1
@@ -47,7 +46,7 @@ class _Need:
         self._values: set[SSAValue] = set()
         self._work: list[tuple[SSAValue, Block]] = []
         """Values, and where they are read."""
-        self._callers = {first: _callers_behind(first, calls.callee, Cfg(calls.successors, [0])) for first in set(calls.callee.values())}
+        self._callers = {first: _callers_behind(first, calls) for first in set(calls.callee.values())}
         self._flow = flow
         self._sources: dict[SSAValue, list[tuple[SSAValue, Block]]] = {}
         for block in flow.blocks:
@@ -85,30 +84,19 @@ class _Need:
                 self._read(internals.operands(home), home.parent)
 
 
-def _callers_behind(first: int, callee: dict[int, int], cfg: Cfg) -> list[int]:
+def _callers_behind(first: int, calls: Calls) -> list[int]:
     """For each block the calls of the function (as bits, by block) from which control may have come back last; all in functions."""
-    everyone = sum(1 << b for b, to in callee.items() if to == first)
-    main = _reached(0, cfg)
-    found = [0 if b in main else everyone for b in range(len(cfg.successors))]
+    everyone = sum(1 << b for b, to in calls.callee.items() if to == first)
+    main = calls.reached(0)
+    found = [0 if b in main else everyone for b in range(len(calls.successors))]
     work = [b + 1 for b in members(everyone)]
     for b in members(everyone):
         found[b + 1] |= 1 << b
     while work:
         b = work.pop()
         behind = 0 if everyone >> b & 1 else found[b]
-        for s in cfg.successors[b]:
+        for s in calls.successors[b]:
             if behind & ~found[s]:
                 found[s] |= behind
                 work.append(s)
-    return found
-
-
-def _reached(first: int, cfg: Cfg) -> set[int]:
-    found: set[int] = set()
-    work = [first]
-    while work:
-        b = work.pop()
-        if b not in found:
-            found.add(b)
-            work += cfg.successors[b]
     return found
