@@ -23,6 +23,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-forward-memory": "forward_memory.ForwardMemory",
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-licm": "licm.LoopInvariantCodeMotion",
+    "sass-merge-guards": "merge_guards.MergeGuards",
     "sass-promote-local": "promote_local.PromoteLocal",
     "sass-promote-memory": "promote_memory.PromoteMemory",
     "sass-relax-barriers": "relax_barriers.RelaxBarriers",

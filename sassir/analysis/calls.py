@@ -22,6 +22,18 @@ class Calls(NamedTuple):
     callers: dict[int, list[int]]
     """For the blocks that end in a RET, those that end in a call which it returns from."""
 
+    def reached(self, first: int, into: bool = False) -> set[int]:
+        """The blocks to which control comes from block `first`, with calls as one step, or also `into` what they call."""
+        seen: set[int] = set()
+        work = [first]
+        while work:
+            block = work.pop()
+            if block not in seen:
+                seen.add(block)
+                work += self.successors[block]
+                work += [self.callee[block]] if into and block in self.callee else []
+        return seen
+
 
 def match_calls(flow: Flow) -> Calls:
     """The calls without guard whose function returns to the block behind them.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Block
 
-from sassir.dialect.edges import entered_from_elsewhere, predecessors
+from sassir.analysis.calls import match_calls
+from sassir.analysis.flow import flow_of
+from sassir.dialect.edges import entered_from_elsewhere, forwarded, own_operands, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.rewrite.build import instruction
@@ -30,8 +32,10 @@ def _reached(start: list[Block]) -> set[Block]:
 def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
     """Drop the blocks of `before` (see `reachable`) that nothing reaches any more. Returns their number.
 
-    A function of the symbol table keeps its label, on an EXIT: nobody calls it, but its symbol needs a place.
+    A function of the symbol table keeps its label, on an EXIT: nobody calls it, but its symbol needs a place. A RET leads to no
+    place behind a call that cannot be reached.
     """
+    _drop_returns(kernel)
     dead = [block for block in kernel.body.blocks if block in before - reachable(kernel)]
     for block in dead:
         for op in list(block.ops):
@@ -50,6 +54,21 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
             kernel.body.detach_block(block)
             block.erase(safe_erase=False)
     return len(dead)
+
+
+def _drop_returns(kernel: KernelOp) -> None:
+    """Let no RET lead to where it never returns: behind a call that only the returns of other calls seem to lead to."""
+    flow = flow_of(kernel.body)
+    calls = match_calls(flow)
+    called = calls.reached(0, into=True)
+    never = {flow.blocks[b + 1] for b in calls.callee if b not in called} - {flow.blocks[b] for b in called}
+    for end in calls.callers:
+        last = flow.blocks[end].last_op
+        assert last is not None
+        kept = [i for i, place in enumerate(last.successors) if place not in never]
+        if 0 < len(kept) < len(last.successors):
+            operands = [*own_operands(last), *[v for i in kept for v in forwarded(last)[i]]]
+            last.operands, last.successors = operands, [last.successors[i] for i in kept]
 
 
 def drop_jumps(kernel: KernelOp) -> None:

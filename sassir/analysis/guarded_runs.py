@@ -1,0 +1,217 @@
+"""Operations in a row, in a loop, each with a fast way and a slow one: inlined division, square root, reciprocal.
+
+The compiler tests the operands of each and branches. Both ways meet again:
+
+    start:  …  BSSY B0, join  …  if (unusual operand) call the slow routine, else the fast way  →  meeting:  BSYNC B0  →  join:  …
+
+A run is a chain of these where the join of one is the start of the next. What lies between can run before it is known which way is
+taken, as long as it has no effect, and no load from an address that the slow way decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from sassir.analysis.calls import Calls, match_calls
+from sassir.analysis.cfg import Cfg
+from sassir.analysis.effects import effects
+from sassir.analysis.flow import Flow, flow_of
+from sassir.analysis.loops import Loops
+from sassir.dialect import internals
+from sassir.dialect.edges import decides, forwarded
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.registers import UP, UR, B, file_of
+
+
+class Guard(NamedTuple):
+    """One operation with a fast and a slow way."""
+
+    start: Block
+    branch: SassBranch
+    """Ends `start`."""
+    barrier: SassInstruction
+    """The BSSY in `start`."""
+    fast: int
+    """The successor of the branch that is the fast way."""
+    between: Block | None
+    """What runs on the fast way only; None if that leads to `meeting` at once."""
+    cold: tuple[Block, ...]
+    """What runs on the slow way only, the routine aside."""
+    meeting: Block
+    """Ends with BSYNC."""
+    join: Block
+
+
+class GuardedRun(NamedTuple):
+    """Guards one behind the other, at least one."""
+
+    guards: tuple[Guard, ...]
+    loop: frozenset[Block]
+    """The innermost loop around them."""
+    decided: frozenset[SSAValue]
+    """What depends on which way was taken; the results of the fast ways among it."""
+
+    @property
+    def trace(self) -> list[Block]:
+        """The blocks behind the first start on the fast ways, up to the last meeting."""
+        found: list[Block] = []
+        for i, guard in enumerate(self.guards):
+            found += [guard.start] if i else []
+            found += [guard.between] if guard.between is not None else []
+            found.append(guard.meeting)
+        return found
+
+
+def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
+    """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
+    search = _Search(kernel)
+    guards = {guard.start: guard for guard in search.guards()}
+    found: list[GuardedRun] = []
+    while guards:
+        start, guard = next(iter(guards.items()))
+        run, decided = [guards.pop(start)], search.decided(guard, frozenset())
+        while (following := guards.get(run[-1].join)) is not None and all(
+            op is following.barrier or runs_early(op, decided) for op in before_last(following.start)
+        ):
+            run.append(guards.pop(following.start))
+            decided = search.decided(following, decided)
+        found.append(GuardedRun(tuple(run), search.loop_of(start), decided))
+    return found
+
+
+def runs_early(op: Operation, decided: Collection[SSAValue]) -> bool:
+    """Whether `op` may run before it is known that the values `decided` are right: its results can then be thrown away.
+
+    It does nothing but to compute them, loads from no address that may be wrong, and writes no uniform register, which other
+    threads of the warp would see.
+    """
+    if isinstance(op, LabelOp):
+        return True
+    if not isinstance(op, SassInstruction) or op.link is not None or op.place is not None:
+        return False
+    does = effects(op)
+    if not does.droppable or does.warp or does.clock or any(file_of(r) in (UR.FILE, UP.FILE, B.FILE) for r in op.results):
+        return False
+    return not does.loads or not any(value in decided for value in (*op.reads, op.guard))
+
+
+def before_last(block: Block) -> Iterator[Operation]:
+    """The operations of a block before its last one."""
+    return (op for op in block.ops if op is not block.last_op)
+
+
+def depending(ops: Iterable[Operation], values: Collection[SSAValue]) -> frozenset[SSAValue]:
+    """`values`, and the results of those of `ops`, which are in order, that depend on one of them."""
+    found = set(values)
+    for op in ops:
+        if not found.isdisjoint(internals.operands(op)):
+            found.update(op.results)
+    return frozenset(found)
+
+
+class _Search:
+    def __init__(self, kernel: KernelOp) -> None:
+        self.flow: Flow = flow_of(kernel.body)
+        self.calls: Calls = match_calls(self.flow)
+        reached = self.calls.reached(0)
+        self.cfg = Cfg([targets if b in reached else [] for b, targets in enumerate(self.calls.successors)], [0])
+        self.loops = Loops(self.cfg)
+        exits = [b for b, targets in enumerate(self.cfg.successors) if not targets]
+        self.postdominators = Cfg(self.cfg.predecessors, exits).dominators
+
+    def loop_of(self, block: Block) -> frozenset[Block]:
+        loop = self.loops.innermost[self.flow.number[block]]
+        return frozenset([self.flow.blocks[b] for b in loop.blocks()]) if loop is not None else frozenset()
+
+    def guards(self) -> Iterator[Guard]:
+        """The guards in innermost loops, in the order of the code."""
+        for b, block in enumerate(self.flow.blocks):
+            loop = self.loops.innermost[b]
+            if loop is not None and not loop.inner and (guard := self._guard(b, block)) is not None:
+                yield guard
+
+    def _guard(self, b: int, block: Block) -> Guard | None:
+        branch = block.last_op
+        end = self.postdominators[b]
+        if branch is None or not decides(branch) or end < 0 or branch.successors[0] is branch.successors[1]:
+            return None
+        ways = [self._way(self.flow.number[s], end) for s in branch.successors]
+        slow = [way is not None and any(w in self.calls.callee for w in way) for way in ways]
+        if slow[0] == slow[1] or None in ways:
+            return None
+        fast = slow.index(False)
+        short, cold, meeting = ways[fast] or (), ways[1 - fast] or (), self.flow.blocks[end]
+        barrier = _barrier(block, meeting)
+        if barrier is None or len(short) > 1 or not all(self._returns(self.calls.callee[w]) for w in cold if w in self.calls.callee):
+            return None
+        if len(self.cfg.predecessors[end]) != 2:
+            return None
+        join = self._join(meeting, barrier)
+        between = self.flow.blocks[short[0]] if short else None
+        if join is None or not all(effects(op).pure and runs_early(op, ()) for part in (between, meeting) if part for op in before_last(part)):
+            return None
+        return Guard(block, branch, barrier, fast, between, tuple([self.flow.blocks[w] for w in cold]), meeting, join)
+
+    def _way(self, first: int, end: int) -> tuple[int, ...] | None:
+        """The blocks from `first` until `end`, in order, if each has one block before and one behind it."""
+        found: list[int] = []
+        while first != end:
+            if len(self.cfg.successors[first]) != 1 or len(self.cfg.predecessors[first]) != 1:
+                return None
+            found.append(first)
+            first = self.cfg.successors[first][0]
+        return tuple(found)
+
+    def _returns(self, first: int) -> bool:
+        """The function that begins with block `first` comes back to its caller: no thread ends in it."""
+        return all(self.calls.successors[b] or b in self.calls.callers for b in self.calls.reached(first))
+
+    def _join(self, meeting: Block, barrier: SassInstruction) -> Block | None:
+        """Where the threads go on together: behind `meeting`, at the place that the barrier names, and from nowhere else."""
+        last = meeting.last_op
+        if last is None or len(last.successors) != 1:
+            return None
+        join = last.successors[0]
+        named = any(isinstance(op, LabelOp) and op.private is not None and op.label == barrier.place for op in join.ops)
+        return join if named and len(self.cfg.predecessors[self.flow.number[join]]) == 1 and not join.args else None
+
+    def decided(self, guard: Guard, before: frozenset[SSAValue]) -> frozenset[SSAValue]:
+        """`before` with the values that the slow way of `guard` gives and that are not those before it, and what depends on them."""
+        between = () if guard.between is None else tuple(before_last(guard.between))
+        found = set(depending([*before_last(guard.start), *between], before))
+        fast = _passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
+        slow = _passed(guard.cold[-1].last_op, guard.meeting)
+        for argument, quick, other in zip(guard.meeting.args, fast, slow, strict=True):
+            if quick in found or self._before_call(guard, other) is not quick:
+                found.add(argument)
+        return depending([*before_last(guard.meeting), *before_last(guard.join)], found)
+
+    def _before_call(self, guard: Guard, value: SSAValue) -> SSAValue:
+        """What `value` was before the routine of the slow way, if that only hands it through.
+
+        In SSA form all callers share the arguments of a function, and what they have in registers is among them.
+        """
+        calls = [block for block in guard.cold if self.flow.number[block] in self.calls.callee]
+        if len(calls) == 1 and calls[0].last_op is not None:
+            first = self.flow.blocks[self.calls.callee[self.flow.number[calls[0]]]]
+            return next((passed for a, passed in zip(first.args, forwarded(calls[0].last_op)[0], strict=True) if a is value), value)
+        return value
+
+
+def _passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:
+    assert terminator is not None
+    return forwarded(terminator)[list(terminator.successors).index(target)]
+
+
+def _barrier(start: Block, meeting: Block) -> SassInstruction | None:
+    """The BSSY of `start` for which the BSYNC at the end of `meeting` waits, if `start` has no other."""
+    found = [op for op in start.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "BSSY"]
+    last = meeting.last_op
+    if len(found) != 1 or not isinstance(last, SassInstruction) or last.MNEMONIC != "BSYNC" or last.guard is not None:
+        return None
+    same = [v.type for v in last.reads] == [r.type for r in found[0].results]
+    return found[0] if same and found[0].guard is None else None
