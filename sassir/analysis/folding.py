@@ -19,6 +19,8 @@ class _Plan(NamedTuple):
     evaluator: Evaluator
     reads: tuple[int | Constant, ...]
     """For each source of the evaluator, which of the values read it is, or the word of constant memory."""
+    kinds: tuple[type[np.generic], ...]
+    """And its type: a predicate or a word."""
     results: tuple[int, ...]
     """For each result of the operation, which of the evaluator's it is."""
 
@@ -43,12 +45,11 @@ def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstan
     plan = _plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
     if plan is None or (op.MNEMONIC == "MUFU" and not _is_exact(op, reads)):
         return None
-    values: list[np.ndarray] = []
-    for source, place in zip(plan.evaluator.sources, plan.reads, strict=True):
-        value = reads[place] if isinstance(place, int) else _word(place, constant)
-        if value is None:
-            return None
-        values.append(np.array([value], np.bool_ if isinstance(source, Register) and source.name.lstrip("U")[0] == "P" else np.uint32))
+    words = [reads[place] if isinstance(place, int) else _word(place, constant) for place in plan.reads]
+    known = [word for word in words if word is not None]
+    if len(known) < len(words):
+        return None
+    values = [np.array([word], kind) for word, kind in zip(known, plan.kinds, strict=True)]
     found = plan.evaluator.evaluate(*values)
     return tuple([int(np.broadcast_to(found[k], (1,))[0]) for k in plan.results])
 
@@ -86,4 +87,5 @@ def _plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> _
             return None
     if evaluator.warp or not set(written) <= set(evaluator.results):
         return None
-    return _Plan(evaluator, tuple(reads), tuple([evaluator.results.index(name) for name in written]))
+    kinds = [np.bool_ if isinstance(s, Register) and s.name.lstrip("U")[0] == "P" else np.uint32 for s in evaluator.sources]
+    return _Plan(evaluator, tuple(reads), tuple(kinds), tuple([evaluator.results.index(name) for name in written]))

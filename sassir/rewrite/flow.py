@@ -32,7 +32,8 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
 
     A function of the symbol table keeps its label, on an EXIT: nobody calls it, but its symbol needs a place.
     """
-    dead = [block for block in kernel.body.blocks if block in before - reachable(kernel)]
+    reached = reachable(kernel)
+    dead = [block for block in kernel.body.blocks if block in before and block not in reached]
     for block in dead:
         for op in list(block.ops):
             op.operands, op.successors = (), ()
