@@ -21,8 +21,8 @@ from xdsl.utils.hints import isa
 from sassir.analysis.affine import Affine
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
-from sassir.analysis.propagation import Propagation
-from sassir.dialect.facts import facts_of, record_use
+from sassir.analysis.propagated import propagate
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import R
@@ -61,7 +61,7 @@ class PromoteLocal(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             found = _accesses(kernel, Affine(known))
             if found:
                 _promote(kernel, found, known)

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 from sassir.analysis.affine import Affine, Form
 from sassir.analysis.arguments import arguments
 from sassir.analysis.flow import flow_of
-from sassir.analysis.propagation import Propagation
-from sassir.dialect.facts import facts_of, record_use
+from sassir.analysis.propagated import propagate
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
@@ -41,7 +41,7 @@ class ShareAddresses(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             if share_addresses(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
                 drop_dead_code(kernel.body)

@@ -13,10 +13,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from sassir.analysis.counted import CountedLoop, counted_loop
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.analysis.region_loops import region_loops
 from sassir.analysis.simulated import SimulatedLoop, simulated_loop
-from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
@@ -52,7 +52,7 @@ class Unroll(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             loops = [loop for loop in region_loops(kernel.body) if loop.innermost]
             counted = [found for loop in loops if (found := counted_loop(loop, known) or simulated_loop(loop, known))]
             if any([self._unroll(kernel, found, arch) for found in counted]):
