@@ -68,7 +68,7 @@ class _Word(NamedTuple):
     always: SassInstruction
     """One that every run of the loop makes; a store if there is one."""
     accesses: tuple[SassInstruction, ...]
-    count: int
+    size: int
     """Words of 32 bits."""
 
 
@@ -127,7 +127,7 @@ def _promote(region: Region, loop: RegionLoop, word: _Word) -> None:
     assert loop.preheader is not None
     assert loop.preheader.last_op is not None
     loads = [op for op in word.accesses if op.results]
-    start = [without_guard(loads[0])] if loads else [instruction("MOV =R, RZ") for _ in range(word.count)]
+    start = [without_guard(loads[0])] if loads else [instruction("MOV =R, RZ") for _ in range(word.size)]
     loop.preheader.insert_ops_before(start, loop.preheader.last_op)
     variables = [result for op in start for result in op.results]
     if len(loads) < len(word.accesses):
