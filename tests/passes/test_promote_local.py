@@ -11,6 +11,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
+from sassir.cubin.cubin import Cubin
+from sassir.cubin.summary import summarise
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
@@ -21,6 +23,7 @@ from sassir.passes.promote_local import PromoteLocal
 from sassir.passes.virtualise import Virtualise
 from sassir.translate.cubin import read_program
 from sassir.translate.lift import ARCH, lift_function
+from sassir.verify.container import check_container
 
 BENCH = Path(__file__).parents[2] / "bench"
 START = "LDC R1, c[0x0][0x28]\nIADD3 R1, R1, -0x10, RZ\nS2R R0, SR_TID.X\nLDC.64 R2, c[0x0][0x210]"
@@ -163,5 +166,7 @@ def test_topk_keeps_its_candidates_in_registers(case: str) -> None:
     found = [line.instruction.mnemonic for line in read_program(made.cubin).functions[0].lines]
     assert not is_local(found)
     assert "BSSY" not in found or case == "tail"  # 32 candidates: too many to run the insertion for all lanes
+    assert [kernel.stack for kernel in summarise(Cubin.read(made.cubin)).kernels] == [0]
+    assert list(check_container(made.cubin)) == []
     before, after = emulate(original, launch), emulate(made.cubin, launch)
     assert np.array_equal(before["out"].view(np.uint32), after["out"].view(np.uint32))
