@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.hints import isa
 
-from sassir.analysis.affine import Affine, Form, Pair
+from sassir.analysis.affine import Affine, Form
 from sassir.analysis.arguments import arguments
-from sassir.analysis.counted import home
 from sassir.analysis.propagation import Propagation
-from sassir.analysis.ranges import LARGEST_SIGNED
+from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
+from sassir.dialect.registers import P
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten, signed
 from sassir.rewrite.kernels import free_kernels
@@ -53,36 +53,62 @@ def collapse_sums(kernel: KernelOp, forms: Affine, arch: str) -> int:
 
 def _is_sum(op: SassInstruction) -> bool:
     modifiers = op.modifiers.data if op.modifiers is not None else ""
-    return op.MNEMONIC in _SUMS and modifiers in ("", "X") and op.guard is None and op.constant_guard is None and op.link is None
+    named = (op.MNEMONIC in _SUMS and modifiers in ("", "X")) or (op.MNEMONIC, modifiers) == ("IMAD", "X")
+    return named and op.guard is None and op.constant_guard is None and op.link is None
 
 
 def _collapse(op: SassInstruction, forms: Affine, arch: str) -> bool:
-    form = forms.word(op.results[0])
-    start = _start(form)
-    if len(op.results) > 1 or not isa(start, SSAValue[Attribute]) or start.type != op.results[0].type or home(start) is not op.parent:
-        return False
-    return start not in op.reads and _put([(op, _from(op, [start], form.constant))], arch)
+    start = op.reads[0] if len(op.reads) == len(op.results) == 1 else op.results[0]
+    while isinstance(below := start.owner, SassInstruction) and below.parent is op.parent and _is_sum(below) and _adds_to_one(below):
+        start = below.reads[0]
+    number = _distance(forms.word(start), forms.word(op.results[0]))
+    return start not in (*op.reads, *op.results) and number is not None and _put([(op, _from(op, [start], number))], arch)
+
+
+def _adds_to_one(op: SassInstruction) -> bool:
+    return op.modifiers is None and len(op.reads) == len(op.results) == 1 and op.reads[0].type == op.results[0].type
 
 
 def _collapse_pair(upper: SassInstruction, forms: Affine, arch: str) -> bool:
     """The same for the upper word of a sum of 64 bits and the lower one, whose carry goes nowhere else."""
-    lower = next((o for v in upper.reads if isinstance(o := v.owner, SassInstruction) and len(o.results) == 2 and v is o.results[1]), None)
-    if lower is None or lower.MNEMONIC != "IADD3" or lower.modifiers is not None or len([*lower.results[1].uses]) != 1:
+    first = below = _words_below(upper)
+    while below is not None and isinstance(below.high.owner, SassInstruction) and (deeper := _words_below(below.high.owner)) is not None:
+        if below.low is not deeper.lower.results[0] or deeper.lower.parent is not upper.parent:
+            break
+        below = deeper
+    if first is None or below is None or below is first or len([*first.lower.results[1].uses]) != 1:
         return False
-    form = forms.pair(lower.results[0], upper.results[0])
-    start = _start(form)
-    if not isinstance(start, Pair) or start.low in lower.reads or form.constant > LARGEST_SIGNED:
+    number = _distance(forms.pair(below.low, below.high), forms.pair(first.lower.results[0], upper.results[0]))
+    if number is None or not 0 < number <= LARGEST_SIGNED:
         return False
-    if not all(home(v) is lower.parent is upper.parent for v in start) or any(a.integer for a in arguments(upper) if not a.written):
-        return False
-    below = _from(lower, [start.low], form.constant)
-    above = _from(upper, [start.high, below.results[1]]) if below is not None else None
-    return _put([(upper, above), (lower, below)], arch)
+    new = _from(first.lower, [below.low], number)
+    above = _from(upper, [below.high, new.results[1]]) if new is not None else None
+    return _put([(upper, above), (first.lower, new)], arch)
 
 
-def _start(form: Form) -> object:
-    """What a number is added to; None where that is not all."""
-    return form.terms[0][0] if len(form.terms) == 1 and form.terms[0][1] == 1 else None
+class _Words(NamedTuple):
+    """What a sum of 64 bits adds a number to, and the operation on the lower words."""
+
+    low: SSAValue
+    high: SSAValue
+    lower: SassInstruction
+
+
+def _words_below(upper: SassInstruction) -> _Words | None:
+    """For the operation on the upper words; None if it is none, or the number is not one of 32 bits that is not negative."""
+    carry = next((v for v in upper.reads if isinstance(v.type, P)), None)
+    lower = carry.owner if carry is not None and _is_sum(upper) and len(upper.reads) == 2 else None
+    if not isinstance(lower, SassInstruction) or (lower.MNEMONIC, lower.modifiers) != ("IADD3", None) or lower.parent is not upper.parent:
+        return None
+    if not _is_sum(lower) or (len(lower.reads), len(lower.results)) != (1, 2) or any(a.integer for a in arguments(upper) if not a.written):
+        return None
+    (high,) = (v for v in upper.reads if v is not carry)
+    return _Words(lower.reads[0], high, lower)
+
+
+def _distance(a: Form, b: Form) -> int | None:
+    """What `b` is more than `a`; None if that is no number."""
+    return b.constant - a.constant if a.terms == b.terms else None
 
 
 def _from(op: SassInstruction, reads: Sequence[SSAValue], number: int | None = None) -> SassInstruction | None:
@@ -92,7 +118,8 @@ def _from(op: SassInstruction, reads: Sequence[SSAValue], number: int | None = N
     if len(op.reads) != len(reads) or any(a.text.startswith("-") for a in operands if a.values) or len(places) != (number is not None):
         return None
     if number is not None:
-        shown[places[0]] = signed(number)
+        complement = (operands[places[0]].integer or 0) > LARGEST_SIGNED  # how VIADD writes negative numbers
+        shown[places[0]] = f"{number & LARGEST:#x}" if complement else signed(number)
     return rewritten(op, name_of(op), shown, reads)
 
 
