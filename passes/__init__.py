@@ -17,6 +17,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-assign-control": "assign_control.AssignControl",
     "sass-check-allocation": "check_allocation.CheckAllocation",
     "sass-check-schedule": "check_schedule.CheckSchedule",
+    "sass-collapse-sums": "collapse_sums.CollapseSums",
     "sass-convert-branches": "convert_branches.ConvertBranches",
     "sass-dce": "dce.DeadCodeElimination",
     "sass-flatten": "flatten.Flatten",
