@@ -33,7 +33,7 @@ class MergeGuards(ModulePass):
                 continue
             pass_only_needed(kernel)
             drop_dead_code(kernel.body)
-            for run in guarded_runs(kernel):
+            for run in reversed(guarded_runs(kernel)):  # one may begin where the one before it ends
                 if _worthwhile(run):
                     merge_guards(kernel, run)
             repair_layout(kernel)
@@ -41,5 +41,5 @@ class MergeGuards(ModulePass):
 
 
 def _worthwhile(run: GuardedRun) -> bool:
-    """There are several fast ways, which can overlap."""
-    return len(run.guards) > 1
+    """There are several fast ways, which can overlap, and where the run begins is as it was found."""
+    return len(run.guards) > 1 and run.guards[0].branch.parent is run.guards[0].start

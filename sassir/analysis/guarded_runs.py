@@ -26,6 +26,8 @@ from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import UP, UR, B, file_of
 
+_ENDS = frozenset({"BPT", "EXIT", "KILL"})
+
 
 class Guard(NamedTuple):
     """One operation with a fast and a slow way."""
@@ -146,13 +148,12 @@ class _Search:
         fast = slow.index(False)
         short, cold, meeting = ways[fast] or (), ways[1 - fast] or (), self.flow.blocks[end]
         barrier = _barrier(block, meeting)
-        if barrier is None or len(short) > 1 or not all(self._returns(self.calls.callee[w]) for w in cold if w in self.calls.callee):
-            return None
-        if len(self.cfg.predecessors[end]) != 2:
+        if barrier is None or len(short) > 1 or len(self.cfg.predecessors[end]) != 2 or not self._comes_back(cold):
             return None
         join = self._join(meeting, barrier)
         between = self.flow.blocks[short[0]] if short else None
-        if join is None or not all(effects(op).pure and runs_early(op, ()) for part in (between, meeting) if part for op in before_last(part)):
+        inner = [*before_last(meeting), *(before_last(between) if between is not None else ())]
+        if join is None or not all(_only_computes(op) for op in inner):
             return None
         return Guard(block, branch, barrier, fast, between, tuple([self.flow.blocks[w] for w in cold]), meeting, join)
 
@@ -166,9 +167,11 @@ class _Search:
             first = self.cfg.successors[first][0]
         return tuple(found)
 
-    def _returns(self, first: int) -> bool:
-        """The function that begins with block `first` comes back to its caller: no thread ends in it."""
-        return all(self.calls.successors[b] or b in self.calls.callers for b in self.calls.reached(first))
+    def _comes_back(self, cold: Iterable[int]) -> bool:
+        """No thread ends on a slow way, or in a routine that it calls, and none runs code that is not known."""
+        blocks = set(cold).union(*[self.calls.reached(self.calls.callee[b], into=True) for b in cold if b in self.calls.callee])
+        ends = [b for b in blocks if not self.calls.successors[b] and b not in self.calls.callers]
+        return not ends and not any(_leaves(op) for b in blocks for op in self.flow.blocks[b].ops)
 
     def _join(self, meeting: Block, barrier: SassInstruction) -> Block | None:
         """Where the threads go on together: behind `meeting`, at the place that the barrier names, and from nowhere else."""
@@ -200,6 +203,16 @@ class _Search:
             first = self.flow.blocks[self.calls.callee[self.flow.number[calls[0]]]]
             return next((passed for a, passed in zip(first.args, forwarded(calls[0].last_op)[0], strict=True) if a is value), value)
         return value
+
+
+def _only_computes(op: Operation) -> bool:
+    """It may run where it did not: it does nothing but to compute, and reads no constant outside of its bank."""
+    return runs_early(op, ()) and not (effects(op).loads and isinstance(op, SassInstruction) and op.reads)
+
+
+def _leaves(op: Operation) -> bool:
+    """A thread may end here, or run code of another section."""
+    return isinstance(op, SassInstruction) and (op.MNEMONIC in _ENDS or (isinstance(op, SassBranch) and op.produces))
 
 
 def _passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:

@@ -13,8 +13,8 @@ from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.rewrite.build import arguments_of, instruction, rewritten
 
-FLOAT_COMPLEMENT = {"EQ": "NEU", "GE": "LTU", "GT": "LEU", "LE": "GTU", "LT": "GEU", "NE": "EQU", "NAN": "NUM"}
-FLOAT_COMPLEMENT |= {b: a for a, b in FLOAT_COMPLEMENT.items()}
+_OPPOSITES = (("EQ", "NEU"), ("GE", "LTU"), ("GT", "LEU"), ("LE", "GTU"), ("LT", "GEU"), ("NE", "EQU"), ("NAN", "NUM"))
+FLOAT_COMPLEMENT = dict([*_OPPOSITES, *[(b, a) for a, b in _OPPOSITES]])
 """What holds where the comparison does not, NaNs included."""
 _COMPLEMENT = {"FSETP": FLOAT_COMPLEMENT, "ISETP": COMPLEMENT}
 _EITHER = "0xfc"

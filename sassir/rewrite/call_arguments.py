@@ -17,6 +17,7 @@ from sassir.dialect.operations import KernelOp, UndefinedOp
 from sassir.dialect.registers import SassRegister
 from sassir.translate.shape import members
 
+
 def pass_only_needed(kernel: KernelOp) -> int:
     """Let no call pass what nobody needs in its function or behind it. Returns the number of values that are now undefined."""
     need = _Need(kernel)

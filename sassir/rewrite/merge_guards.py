@@ -58,7 +58,7 @@ def _split_join(kernel: KernelOp, run: GuardedRun) -> Block:
     """
     join = run.guards[-1].join
     rest: list[Operation] = []
-    for op in list(before_last(join)):
+    for op in [op for op in before_last(join) if not isinstance(op, LabelOp)]:
         late = {result for other in rest for result in other.results}
         early = runs_early(op, run.decided) and not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
         if not early or not late.isdisjoint(internals.operands(op)) or (effects(op).loads and any(not effects(o).pure for o in rest)):
