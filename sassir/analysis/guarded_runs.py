@@ -207,7 +207,8 @@ class _Search:
 
 def _only_computes(op: Operation) -> bool:
     """It may run where it did not: it does nothing but to compute, and reads no constant outside of its bank."""
-    return runs_early(op, ()) and not (effects(op).loads and isinstance(op, SassInstruction) and op.reads)
+    does = effects(op)
+    return does.pure and runs_early(op, ()) and not (does.loads and isinstance(op, SassInstruction) and op.reads)
 
 
 def _leaves(op: Operation) -> bool:
