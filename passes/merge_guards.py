@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from sassir.analysis.guarded_runs import GuardedRun, guarded_runs
+from sassir.dialect.facts import facts_of, record_use
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.call_arguments import pass_only_needed
 from sassir.rewrite.kernels import free_kernels
@@ -34,8 +35,8 @@ class MergeGuards(ModulePass):
             pass_only_needed(kernel)
             drop_dead_code(kernel.body)
             for run in reversed(guarded_runs(kernel)):  # one may begin where the one before it ends
-                if _worthwhile(run):
-                    merge_guards(kernel, run)
+                if _worthwhile(run) and merge_guards(kernel, run) and run.waiting and facts_of(kernel).noalias:
+                    record_use(kernel, ["noalias"])
             repair_layout(kernel)
             drop_dead_code(kernel.body)
 

@@ -5,7 +5,8 @@ The compiler tests the operands of each and branches. Both ways meet again:
     start:  …  BSSY B0, join  …  if (unusual operand) call the slow routine, else the fast way  →  meeting:  BSYNC B0  →  join:  …
 
 A run is a chain of these where the join of one is the start of the next. What lies between can run before it is known which way is
-taken, as long as it has no effect, and no load from an address that the slow way decides.
+taken, as long as it has no effect, and no load from an address that the slow way decides. Stores can wait until all is known, if no
+load behind them may read what they write.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from sassir.analysis.cfg import Cfg
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.loops import Loops
+from sassir.analysis.memory import UNCHANGING, access, may_overlap, orders_memory
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
+from sassir.dialect.facts import KernelFacts, facts_of
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import UP, UR, B, file_of
@@ -56,6 +59,8 @@ class GuardedRun(NamedTuple):
     """The innermost loop around them."""
     decided: frozenset[SSAValue]
     """What depends on which way was taken; the results of the fast ways among it."""
+    waiting: tuple[Operation, ...]
+    """The stores between the guards, in order."""
 
     @property
     def trace(self) -> list[Block]:
@@ -70,19 +75,48 @@ class GuardedRun(NamedTuple):
 
 def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
     """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
-    search = _Search(kernel)
+    search, facts = _Search(kernel), facts_of(kernel)
     guards = {guard.start: guard for guard in search.guards()}
     found: list[GuardedRun] = []
     while guards:
         start, guard = next(iter(guards.items()))
-        run, decided = [guards.pop(start)], search.decided(guard, frozenset())
-        while (following := guards.get(run[-1].join)) is not None and all(
-            op is following.barrier or runs_early(op, decided) for op in before_last(following.start)
-        ):
+        run, decided, waiting = [guards.pop(start)], search.decided(guard, frozenset()), list[Operation]()
+        while (following := guards.get(run[-1].join)) is not None:
+            stores = _stores_to_wait(following, decided, waiting, facts)
+            if stores is None:
+                break
+            waiting += stores
             run.append(guards.pop(following.start))
             decided = search.decided(following, decided)
-        found.append(GuardedRun(tuple(run), search.loop_of(start), decided))
+        found.append(GuardedRun(tuple(run), search.loop_of(start), decided, tuple(waiting)))
     return found
+
+
+def _stores_to_wait(
+    guard: Guard, decided: frozenset[SSAValue], waiting: Sequence[Operation], facts: KernelFacts
+) -> list[Operation] | None:
+    """The stores in front of a guard that have to wait, if all else there may run early; None if something may not."""
+    stores: list[Operation] = []
+    for op in [op for op in before_last(guard.start) if op is not guard.barrier]:
+        if may_wait(op, facts):
+            stores.append(op)
+        elif not runs_early(op, decided) or any(not may_pass(op, store, facts) for store in (*waiting, *stores)):
+            return None
+    return stores
+
+
+def may_wait(op: Operation, facts: KernelFacts) -> bool:
+    """Whether `op` is a plain store, which may come later than what is known not to touch the same memory."""
+    found = access(op, facts)
+    return found is not None and found.writes and not op.results and not orders_memory(op)
+
+
+def may_pass(op: Operation, store: Operation, facts: KernelFacts) -> bool:
+    """Whether `op`, which runs early, may come before a store that it was behind."""
+    if not effects(op).loads - UNCHANGING:
+        return True
+    load, before = access(op, facts), access(store, facts)
+    return load is not None and before is not None and not may_overlap(load, before, facts)
 
 
 def runs_early(op: Operation, decided: Collection[SSAValue]) -> bool:
@@ -119,8 +153,7 @@ class _Search:
     def __init__(self, kernel: KernelOp) -> None:
         self.flow: Flow = flow_of(kernel.body)
         self.calls: Calls = match_calls(self.flow)
-        reached = self.calls.reached(0)
-        self.cfg = Cfg([targets if b in reached else [] for b, targets in enumerate(self.calls.successors)], [0])
+        self.cfg = self.calls.cfg
         self.loops = Loops(self.cfg)
         exits = [b for b, targets in enumerate(self.cfg.successors) if not targets]
         self.postdominators = Cfg(self.cfg.predecessors, exits).dominators
