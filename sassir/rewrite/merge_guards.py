@@ -67,8 +67,9 @@ def _split_join(kernel: KernelOp, run: GuardedRun) -> Block:
     rest: list[Operation] = []
     for op in [op for op in before_last(join) if not isinstance(op, LabelOp)]:
         late = {result for other in rest for result in other.results}
-        early = runs_early(op, run.decided) and not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
-        if not early or not late.isdisjoint(internals.operands(op)) or (effects(op).loads and (run.waiting or any(not effects(o).pure for o in rest))):
+        awaited = not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
+        passes = not effects(op).loads or not (run.waiting or any(not effects(other).pure for other in rest))
+        if not (awaited and passes and runs_early(op, run.decided) and late.isdisjoint(internals.operands(op))):
             rest.append(op)
     together = Block()
     for op in [*rest, *([join.last_op] if join.last_op is not None else [])]:
