@@ -72,6 +72,18 @@ class GuardedRun(NamedTuple):
             found.append(guard.meeting)
         return found
 
+    @property
+    def barriers(self) -> set[SSAValue]:
+        """The convergence barriers of the guards, and what they are called on the fast ways."""
+        found: set[SSAValue] = set()
+        for guard in self.guards:
+            found.add(guard.barrier.results[0])
+            end = guard.branch if guard.between is None else guard.between.last_op
+            if guard.between is not None:
+                found |= {a for a, v in zip(guard.between.args, passed(guard.branch, guard.between), strict=True) if v in found}
+            found |= {a for a, v in zip(guard.meeting.args, passed(end, guard.meeting), strict=True) if v in found}
+        return found
+
 
 def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
     """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
@@ -219,8 +231,8 @@ class _Search:
         """`before` with the values that the slow way of `guard` gives and that are not those before it, and what depends on them."""
         between = () if guard.between is None else tuple(before_last(guard.between))
         found = set(depending([*before_last(guard.start), *between], before))
-        fast = _passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
-        slow = _passed(guard.cold[-1].last_op, guard.meeting)
+        fast = passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
+        slow = passed(guard.cold[-1].last_op, guard.meeting)
         for argument, quick, other in zip(guard.meeting.args, fast, slow, strict=True):
             if quick in found or self._before_call(guard, other) is not quick:
                 found.add(argument)
@@ -249,7 +261,8 @@ def _leaves(op: Operation) -> bool:
     return isinstance(op, SassInstruction) and (op.MNEMONIC in _ENDS or (isinstance(op, SassBranch) and op.produces))
 
 
-def _passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:
+def passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:
+    """What the last operation of a block passes to `target`, which is one of its successors."""
     assert terminator is not None
     return forwarded(terminator)[list(terminator.successors).index(target)]
 

@@ -21,39 +21,42 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.effects import effects
-from sassir.analysis.guarded_runs import Guard, GuardedRun, before_last, runs_early
+from sassir.analysis.guarded_runs import Guard, GuardedRun, before_last, passed, runs_early
 from sassir.dialect import internals
-from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
-from sassir.dialect.registers import B, file_of
+from sassir.dialect.registers import B
 from sassir.rewrite.any_of import Condition, any_of
 from sassir.rewrite.layout import branch, falls_through, jump
 from sassir.rewrite.reconstruct import reconstruct
 
 
 def merge_guards(kernel: KernelOp, run: GuardedRun) -> bool:
-    """Test all guards of `run` at once. The layout is to be repaired afterwards. Returns whether there was a barrier left for it."""
+    """Test all guards of `run` at once. The layout is to be repaired afterwards. Returns whether that was possible.
+
+    It takes a barrier that is left, and the barriers of the guards must be of no use behind them.
+    """
     free = _unused_barrier(kernel)
-    if free is None:
+    inside = [*run.trace, *[guard.start for guard in run.guards], *[block for guard in run.guards for block in guard.cold]]
+    if free is None or any(_used_outside(barrier, inside) for barrier in run.barriers):
         return False
     start, last = run.guards[0].start, run.guards[-1]
     together = _split_join(kernel, run)
     original = _set_apart(kernel, run)
     fast = _run_fast(start, run)
-    needed = [v for v in fast.values if file_of(v) != B.FILE and _used_outside(v, original)]
+    needed = [v for v in fast.values if v not in run.barriers and _used_outside(v, original)]
     meeting = Block(arg_types=[v.type for v in needed])
     kernel.body.insert_block_after(meeting, start)
-    passed = [fast.values[v] for v in needed]
+    results = [fast.values[v] for v in needed]
     barrier = _synchronise(kernel, last, free, start, meeting, together)
     last.join.add_op(jump(meeting, needed))
     test = any_of(start, fast.guards)
     if fast.waiting:
-        stores = Block([*fast.waiting, NextOp.create(operands=passed, successors=[meeting])])
+        stores = Block([*fast.waiting, NextOp.create(operands=results, successors=[meeting])])
         kernel.body.insert_block_after(stores, start)
         start.add_op(branch(test, original[0], [], stores, []))
     else:
-        start.add_op(branch(test, original[0], [], meeting, passed))
+        start.add_op(branch(test, original[0], [], meeting, results))
     reconstruct(kernel.body, dict(zip(meeting.args, needed, strict=True)) | barrier, lambda _, value: value.type)
     return True
 
@@ -139,9 +142,7 @@ def _run_fast(block: Block, run: GuardedRun) -> _Fast:
                     block.add_op(new)
 
     def enter(terminator: Operation | None, target: Block) -> None:
-        assert terminator is not None
-        passed = forwarded(terminator)[list(terminator.successors).index(target)]
-        values.update(zip(target.args, [values.get(v, v) for v in passed], strict=True))
+        values.update(zip(target.args, [values.get(v, v) for v in passed(terminator, target)], strict=True))
 
     for guard in run.guards:
         if guard is not run.guards[0]:

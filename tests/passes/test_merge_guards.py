@@ -34,11 +34,13 @@ def _runs(module: ModuleOp) -> list[int]:
     return [len(run.guards) for run in guarded_runs(kernel)]
 
 
-def _with(place: str, instruction: str) -> ModuleOp:
-    """The listing with another instruction at an offset."""
+def _with(**instructions: str) -> ModuleOp:
+    """The listing with other instructions at some offsets: `at_00c0="NOP"`."""
     lines = LISTING.splitlines()
-    (i,) = [i for i, line in enumerate(lines) if f"/*{place}*/" in line]
-    lines[i] = f"[B------:R-:W0:Y:S13] /*{place}*/ {instruction} ;"
+    for key, instruction in instructions.items():
+        place = key.removeprefix("at_")
+        (i,) = [i for i, line in enumerate(lines) if f"/*{place}*/" in line]
+        lines[i] = f"[B------:R-:W0:Y:S13] /*{place}*/ {instruction} ;"
     listing = read_listing("\n".join(lines), "merge_guards.sass", "sm_90")
     return lift_program(assemble(listing, table("sm_90")))
 
@@ -49,14 +51,14 @@ def test_the_eight_guards_of_four_bodies_are_one_run() -> None:
 
 @pytest.mark.parametrize("instruction", ["FADD R2, R7, R3", "LDG.E R2, desc[UR4][R10.64]", "@P1 LDS R2, [R10]"])
 def test_what_only_computes_or_is_read_in_any_case_may_run_early(instruction: str) -> None:
-    assert _runs(_with("00c0", instruction)) == [2]
+    assert _runs(_with(at_00c0=instruction)) == [2]
 
 
 @pytest.mark.parametrize(
     "instruction",
     [
-        "STG.E desc[UR4][R10.64], R7",
-        "REDG.E.ADD.STRONG.GPU desc[UR4][R10.64], R7",
+        "STG.E.STRONG.SYS desc[UR4][R10.64], R7",
+        "ATOMG.E.ADD.STRONG.GPU PT, R2, desc[UR4][R10.64], R7",
         "LDG.E.STRONG.SYS R2, desc[UR4][R10.64]",
         "LDS R2, [R7]",  # the slow way decides where
         "@P1 LDG.E R2, desc[UR4][R6.64]",
@@ -67,11 +69,21 @@ def test_what_only_computes_or_is_read_in_any_case_may_run_early(instruction: st
     ],
 )
 def test_what_must_not_run_twice_or_too_early_parts_the_run(instruction: str) -> None:
-    assert _runs(_with("00c0", instruction)) == [1, 1]
+    assert _runs(_with(at_00c0=instruction)) == [1, 1]
+
+
+@pytest.mark.parametrize("instruction", ["STG.E desc[UR4][R10.64], R7", "@P1 STS [R7], R2"])
+def test_a_store_waits_until_all_is_known(instruction: str) -> None:
+    assert _runs(_with(at_00c0=instruction)) == [2]
+
+
+@pytest.mark.parametrize(("load", "guards"), [("LDG.E R6, desc[UR4][R12.64]", [1, 1]), ("LDG.E R6, desc[UR4][R10.64+0x4]", [2])])
+def test_a_load_behind_a_store_runs_early_only_from_another_place(load: str, guards: list[int]) -> None:
+    assert _runs(_with(at_00c0="STG.E desc[UR4][R10.64], R7", at_00d0=load)) == guards
 
 
 def test_a_routine_in_which_a_thread_may_end_is_no_slow_way() -> None:
-    assert _runs(_with("01e0", "@P1 EXIT")) == []
+    assert _runs(_with(at_01e0="@P1 EXIT")) == []
 
 
 @pytest.mark.parametrize(("softening", "fill"), [("0", "uniform(-1, 1)"), ("1e-44", "bits"), ("0", "uniform(-1e-22, 1e-22)")])
