@@ -75,6 +75,34 @@ def _places(places: list[int]) -> str:
     return "64 and more" if most - least > 64 else f"{least} to {most}"
 
 
+GAIN = 1.02
+"""Ratios from here on count as a gain worth a line."""
+
+
+def gains(found: Mapping[str, Any]) -> Iterator[str]:
+    """The launches called `full` that became faster, the largest gain first."""
+    yield "| kernel | µs | ratio | registers | local bytes | instructions | occupancy |\n|---|---|---|---|---|---|---|"
+    measured = [(r["kernel"], r["measured"]) for r in found["results"] if r["launch"] == "full" and r["measured"]]
+    for kernel, result in sorted(measured, key=lambda pair: -pair[1]["comparison"]["ratio"]):
+        comparison = result["comparison"]
+        if comparison["ratio"] >= GAIN:
+            times = [f"{1e6 * comparison[side]['median']:,.1f}" for side in ("original", "candidate")]
+            resources = [result[side]["resources"] for side in ("original", "candidate")]
+            columns = [_change([_sum(r, key) for r in resources]) for key in ("registers", "local", "instructions")]
+            occupancy = _change([f"{min(k['occupancy'] for k in r):.0%}" for r in resources])
+            yield f"| {kernel} | {' → '.join(times)} | {comparison['ratio']:.2f} | {' | '.join(columns)} | {occupancy} |"
+
+
+def _sum(resources: Iterable[Mapping[str, Any]], key: str) -> str:
+    """Of the kernels of a launch: the most registers and local memory, all instructions."""
+    values = [kernel[key] for kernel in resources]
+    return str(sum(values) if key == "instructions" else max(values))
+
+
+def _change(pair: Iterable[str]) -> str:
+    return " → ".join(dict.fromkeys(pair))
+
+
 def mutants(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/semantic_mutants.py found."""
     share = found["caught"] / max(1, found["changed"])
@@ -87,6 +115,7 @@ def mutants(found: Mapping[str, Any]) -> Iterator[str]:
 
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
+    "gains": gains,
     "checks": checks,
     "launches": launches,
     "mutants": mutants,

@@ -14,7 +14,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.rewrite.build import arguments_of, instruction, rewritten
 
 _OPPOSITES = (("EQ", "NEU"), ("GE", "LTU"), ("GT", "LEU"), ("LE", "GTU"), ("LT", "GEU"), ("NE", "EQU"), ("NAN", "NUM"))
-FLOAT_COMPLEMENT = dict([*_OPPOSITES, *[(b, a) for a, b in _OPPOSITES]])
+FLOAT_COMPLEMENT = dict(_OPPOSITES) | {b: a for a, b in _OPPOSITES}
 """What holds where the comparison does not, NaNs included."""
 _COMPLEMENT = {"FSETP": FLOAT_COMPLEMENT, "ISETP": COMPLEMENT}
 _EITHER = "0xfc"

@@ -24,8 +24,9 @@ def jump(target: Block, values: Sequence[SSAValue]) -> SassBranch:
 
 def is_jump(op: Operation) -> bool:
     """Whether `op` is a branch that all threads take, as `jump` makes it."""
-    plain = isinstance(op, SassBranch) and (op.MNEMONIC, op.modifiers, op.template.text) == ("BRA", None, PLACE)
-    return plain and op.guard is None and op.constant_guard is None and len(op.successors) == 1
+    if not isinstance(op, SassBranch) or len(op.successors) != 1:
+        return False
+    return (op.MNEMONIC, op.modifiers, op.template.text, op.guard, op.constant_guard) == ("BRA", None, PLACE, None, None)
 
 
 def branch(guard: SSAValue, taken: Block, taken_values: Sequence[SSAValue], other: Block, other_values: Sequence[SSAValue]) -> SassBranch:
