@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from sassir.analysis.guarded_runs import GuardedRun, guarded_runs
+from sassir.dialect.facts import facts_of, record_use
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.call_arguments import pass_only_needed
 from sassir.rewrite.kernels import free_kernels
@@ -33,13 +34,13 @@ class MergeGuards(ModulePass):
                 continue
             pass_only_needed(kernel)
             drop_dead_code(kernel.body)
-            for run in guarded_runs(kernel):
-                if _worthwhile(run):
-                    merge_guards(kernel, run)
+            for run in reversed(guarded_runs(kernel)):  # one may begin where the one before it ends
+                if _worthwhile(run) and merge_guards(kernel, run) and run.waiting and facts_of(kernel).noalias:
+                    record_use(kernel, ["noalias"])
             repair_layout(kernel)
             drop_dead_code(kernel.body)
 
 
 def _worthwhile(run: GuardedRun) -> bool:
-    """There are several fast ways, which can overlap."""
-    return len(run.guards) > 1
+    """There are several fast ways, which can overlap, and where the run begins is as it was found."""
+    return len(run.guards) > 1 and run.guards[0].branch.parent is run.guards[0].start

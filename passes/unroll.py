@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from sassir.analysis.counted import CountedLoop, counted_loop
+from sassir.analysis.counted import CountedLoop, counted_loop, home
+from sassir.analysis.guarded_loops import guarded_loops
 from sassir.analysis.propagated import propagate
 from sassir.analysis.region_loops import region_loops
 from sassir.analysis.simulated import SimulatedLoop, simulated_loop
@@ -20,6 +22,7 @@ from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
+from sassir.rewrite.call_arguments import pass_only_needed
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
@@ -57,16 +60,20 @@ class Unroll(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)
-            loops = [loop for loop in region_loops(kernel.body) if loop.innermost]
+            loops = [loop for loop in region_loops(kernel.body) if loop.innermost and not loop.calls]
             counted = [found for loop in loops if (found := counted_loop(loop, known) or simulated_loop(loop, known))]
-            if any([self._unroll(kernel, found, arch) for found in counted]):
+            guarded = guarded_loops(kernel)
+            counted += [c for g in guarded if (c := counted_loop(g.loop, known)) and all(home(v) in g.outside for v in c.bound.values)]
+            cold = frozenset[Block]().union(*[g.cold for g in guarded])
+            if any([self._unroll(kernel, found, arch, cold) for found in counted]):
+                pass_only_needed(kernel)
                 record_use(kernel, known.used)
                 repair_layout(kernel)
                 tidy(kernel)
 
-    def _unroll(self, kernel: KernelOp, counted: CountedLoop | SimulatedLoop, arch: str) -> bool:
-        """Returns whether the loop was unrolled."""
-        ops = [op for block in counted.loop.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    def _unroll(self, kernel: KernelOp, counted: CountedLoop | SimulatedLoop, arch: str, cold: frozenset[Block]) -> bool:
+        """Returns whether the loop was unrolled. Blocks that are `cold` count as no code: they hardly ever run."""
+        ops = [op for block in counted.loop.blocks - cold for op in block.ops if isinstance(op, SassInstruction)]
         if any(op.link is not None for op in ops):  # the linker fills in one instruction, no copies
             return False
         loads = sum(op.MNEMONIC in _LOADS for op in ops)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from sassir.analysis.cfg import Cfg
 from sassir.analysis.flow import Flow
 from sassir.dialect.instruction import SassBranch
 
@@ -33,6 +34,12 @@ class Calls(NamedTuple):
                 work += self.successors[block]
                 work += [self.callee[block]] if into and block in self.callee else []
         return seen
+
+    @property
+    def cfg(self) -> Cfg:
+        """The graph of the code that the entry reaches, with calls as one step; functions are no part of it."""
+        reached = self.reached(0)
+        return Cfg([targets if b in reached else [] for b, targets in enumerate(self.successors)], [0])
 
 
 def match_calls(flow: Flow) -> Calls:

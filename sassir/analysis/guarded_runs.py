@@ -5,7 +5,8 @@ The compiler tests the operands of each and branches. Both ways meet again:
     start:  …  BSSY B0, join  …  if (unusual operand) call the slow routine, else the fast way  →  meeting:  BSYNC B0  →  join:  …
 
 A run is a chain of these where the join of one is the start of the next. What lies between can run before it is known which way is
-taken, as long as it has no effect, and no load from an address that the slow way decides.
+taken, as long as it has no effect, and no load from an address that the slow way decides. Stores can wait until all is known, if no
+load behind them may read what they write.
 """
 
 from __future__ import annotations
@@ -20,11 +21,15 @@ from sassir.analysis.cfg import Cfg
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.loops import Loops
+from sassir.analysis.memory import UNCHANGING, access, may_overlap, orders_memory
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
+from sassir.dialect.facts import KernelFacts, facts_of
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import UP, UR, B, file_of
+
+_ENDS = frozenset({"BPT", "EXIT", "KILL"})
 
 
 class Guard(NamedTuple):
@@ -54,6 +59,8 @@ class GuardedRun(NamedTuple):
     """The innermost loop around them."""
     decided: frozenset[SSAValue]
     """What depends on which way was taken; the results of the fast ways among it."""
+    waiting: tuple[Operation, ...]
+    """The stores between the guards, in order."""
 
     @property
     def trace(self) -> list[Block]:
@@ -65,22 +72,63 @@ class GuardedRun(NamedTuple):
             found.append(guard.meeting)
         return found
 
+    @property
+    def barriers(self) -> set[SSAValue]:
+        """The convergence barriers of the guards, and what they are called on the fast ways."""
+        found: set[SSAValue] = set()
+        for guard in self.guards:
+            found.add(guard.barrier.results[0])
+            end = guard.branch if guard.between is None else guard.between.last_op
+            if guard.between is not None:
+                found |= {a for a, v in zip(guard.between.args, passed(guard.branch, guard.between), strict=True) if v in found}
+            found |= {a for a, v in zip(guard.meeting.args, passed(end, guard.meeting), strict=True) if v in found}
+        return found
+
 
 def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
     """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
-    search = _Search(kernel)
+    search, facts = _Search(kernel), facts_of(kernel)
     guards = {guard.start: guard for guard in search.guards()}
     found: list[GuardedRun] = []
     while guards:
         start, guard = next(iter(guards.items()))
-        run, decided = [guards.pop(start)], search.decided(guard, frozenset())
-        while (following := guards.get(run[-1].join)) is not None and all(
-            op is following.barrier or runs_early(op, decided) for op in before_last(following.start)
-        ):
+        run, decided, waiting = [guards.pop(start)], search.decided(guard, frozenset()), list[Operation]()
+        while (following := guards.get(run[-1].join)) is not None:
+            stores = _stores_to_wait(following, decided, waiting, facts)
+            if stores is None:
+                break
+            waiting += stores
             run.append(guards.pop(following.start))
             decided = search.decided(following, decided)
-        found.append(GuardedRun(tuple(run), search.loop_of(start), decided))
+        found.append(GuardedRun(tuple(run), search.loop_of(start), decided, tuple(waiting)))
     return found
+
+
+def _stores_to_wait(
+    guard: Guard, decided: frozenset[SSAValue], waiting: Sequence[Operation], facts: KernelFacts
+) -> list[Operation] | None:
+    """The stores in front of a guard that have to wait, if all else there may run early; None if something may not."""
+    stores: list[Operation] = []
+    for op in [op for op in before_last(guard.start) if op is not guard.barrier]:
+        if may_wait(op, facts):
+            stores.append(op)
+        elif not runs_early(op, decided) or any(not may_pass(op, store, facts) for store in (*waiting, *stores)):
+            return None
+    return stores
+
+
+def may_wait(op: Operation, facts: KernelFacts) -> bool:
+    """Whether `op` is a plain store, which may come later than what is known not to touch the same memory."""
+    found = access(op, facts)
+    return found is not None and found.writes and not op.results and not orders_memory(op)
+
+
+def may_pass(op: Operation, store: Operation, facts: KernelFacts) -> bool:
+    """Whether `op`, which runs early, may come before a store that it was behind."""
+    if not effects(op).loads - UNCHANGING:
+        return True
+    load, before = access(op, facts), access(store, facts)
+    return load is not None and before is not None and not may_overlap(load, before, facts)
 
 
 def runs_early(op: Operation, decided: Collection[SSAValue]) -> bool:
@@ -117,8 +165,7 @@ class _Search:
     def __init__(self, kernel: KernelOp) -> None:
         self.flow: Flow = flow_of(kernel.body)
         self.calls: Calls = match_calls(self.flow)
-        reached = self.calls.reached(0)
-        self.cfg = Cfg([targets if b in reached else [] for b, targets in enumerate(self.calls.successors)], [0])
+        self.cfg = self.calls.cfg
         self.loops = Loops(self.cfg)
         exits = [b for b, targets in enumerate(self.cfg.successors) if not targets]
         self.postdominators = Cfg(self.cfg.predecessors, exits).dominators
@@ -146,13 +193,12 @@ class _Search:
         fast = slow.index(False)
         short, cold, meeting = ways[fast] or (), ways[1 - fast] or (), self.flow.blocks[end]
         barrier = _barrier(block, meeting)
-        if barrier is None or len(short) > 1 or not all(self._returns(self.calls.callee[w]) for w in cold if w in self.calls.callee):
-            return None
-        if len(self.cfg.predecessors[end]) != 2:
+        if barrier is None or len(short) > 1 or len(self.cfg.predecessors[end]) != 2 or not self._comes_back(cold):
             return None
         join = self._join(meeting, barrier)
         between = self.flow.blocks[short[0]] if short else None
-        if join is None or not all(effects(op).pure and runs_early(op, ()) for part in (between, meeting) if part for op in before_last(part)):
+        inner = [*before_last(meeting), *(before_last(between) if between is not None else ())]
+        if join is None or not all(_only_computes(op) for op in inner):
             return None
         return Guard(block, branch, barrier, fast, between, tuple([self.flow.blocks[w] for w in cold]), meeting, join)
 
@@ -166,9 +212,11 @@ class _Search:
             first = self.cfg.successors[first][0]
         return tuple(found)
 
-    def _returns(self, first: int) -> bool:
-        """The function that begins with block `first` comes back to its caller: no thread ends in it."""
-        return all(self.calls.successors[b] or b in self.calls.callers for b in self.calls.reached(first))
+    def _comes_back(self, cold: Iterable[int]) -> bool:
+        """No thread ends on a slow way, or in a routine that it calls, and none runs code that is not known."""
+        blocks = set(cold).union(*[self.calls.reached(self.calls.callee[b], into=True) for b in cold if b in self.calls.callee])
+        ends = [b for b in blocks if not self.calls.successors[b] and b not in self.calls.callers]
+        return not ends and not any(_leaves(op) for b in blocks for op in self.flow.blocks[b].ops)
 
     def _join(self, meeting: Block, barrier: SassInstruction) -> Block | None:
         """Where the threads go on together: behind `meeting`, at the place that the barrier names, and from nowhere else."""
@@ -183,8 +231,8 @@ class _Search:
         """`before` with the values that the slow way of `guard` gives and that are not those before it, and what depends on them."""
         between = () if guard.between is None else tuple(before_last(guard.between))
         found = set(depending([*before_last(guard.start), *between], before))
-        fast = _passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
-        slow = _passed(guard.cold[-1].last_op, guard.meeting)
+        fast = passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
+        slow = passed(guard.cold[-1].last_op, guard.meeting)
         for argument, quick, other in zip(guard.meeting.args, fast, slow, strict=True):
             if quick in found or self._before_call(guard, other) is not quick:
                 found.add(argument)
@@ -202,7 +250,19 @@ class _Search:
         return value
 
 
-def _passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:
+def _only_computes(op: Operation) -> bool:
+    """It may run where it did not: it does nothing but to compute, and reads no constant outside of its bank."""
+    does = effects(op)
+    return does.pure and runs_early(op, ()) and not (does.loads and isinstance(op, SassInstruction) and op.reads)
+
+
+def _leaves(op: Operation) -> bool:
+    """A thread may end here, or run code of another section."""
+    return isinstance(op, SassInstruction) and (op.MNEMONIC in _ENDS or (isinstance(op, SassBranch) and op.produces))
+
+
+def passed(terminator: Operation | None, target: Block) -> Sequence[SSAValue]:
+    """What the last operation of a block passes to `target`, which is one of its successors."""
     assert terminator is not None
     return forwarded(terminator)[list(terminator.successors).index(target)]
 

@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from xdsl.ir import Block, Region
 
+from sassir.analysis.calls import match_calls
+from sassir.analysis.cfg import Cfg
 from sassir.analysis.flow import flow_of
 from sassir.analysis.loops import Loops
+from sassir.dialect.instruction import SassBranch
 
 
 class RegionLoop(NamedTuple):
@@ -19,10 +22,25 @@ class RegionLoop(NamedTuple):
     preheader: Block | None
     innermost: bool
 
+    @property
+    def calls(self) -> list[Block]:
+        """The blocks that end in a call."""
+        return [block for block in self.blocks if isinstance(block.last_op, SassBranch) and block.last_op.MNEMONIC == "CALL"]
+
 
 def region_loops(region: Region) -> list[RegionLoop]:
     """The natural loops of a region, inner ones before those around them."""
-    blocks, _, cfg = flow_of(region)
+    flow = flow_of(region)
+    return _loops(flow.blocks, flow.cfg)
+
+
+def loops_around_calls(region: Region) -> list[RegionLoop]:
+    """The same where a call is one step, so that the function is no part of a loop with the call."""
+    flow = flow_of(region)
+    return _loops(flow.blocks, match_calls(flow).cfg)
+
+
+def _loops(blocks: list[Block], cfg: Cfg) -> list[RegionLoop]:
     return [
         RegionLoop(
             blocks[loop.header],

@@ -40,6 +40,7 @@ def any_of(block: Block, conditions: Sequence[Condition]) -> SSAValue:
             found = condition.value
             continue
         op = _comparison(condition, found) or _combination(condition, found)
+        op.properties.pop("origin", None)
         block.add_op(op)
         found = op.results[0]
     assert found is not None

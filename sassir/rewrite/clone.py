@@ -8,8 +8,13 @@ from itertools import count
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, SSAValue
 
+from sassir.analysis.counted import home
 from sassir.analysis.flow import flow_of
-from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded
+from sassir.dialect.instruction import SassBranch
+from sassir.dialect.operations import KernelOp, LabelOp, UndefinedOp
+from sassir.dialect.registers import SassRegister
 from sassir.rewrite.reconstruct import reconstruct
 
 Values = MutableMapping[SSAValue, SSAValue]
@@ -47,7 +52,20 @@ def clone_blocks(
                 new.properties["place"] = StringAttr(labels[named.data])
             copies[block].add_op(new)
     values.update(table)
+    _return_to_copies(kernel, copies)
     return copies
+
+
+def _return_to_copies(kernel: KernelOp, copies: dict[Block, Block]) -> None:
+    """Where a call was copied and its function was not, let the RET of that lead behind the copy too."""
+    added = set(copies.values())
+    for block in kernel.body.blocks:
+        end = block.last_op
+        if block in copies or block in added or not isinstance(end, SassBranch) or end.MNEMONIC != "RET":
+            continue
+        behind = [(copies[place], passed) for place, passed in zip(end.successors, forwarded(end), strict=True) if place in copies]
+        end.operands = [*internals.operands(end), *[v for _, passed in behind for v in passed]]
+        end.successors = [*end.successors, *[copy for copy, _ in behind]]
 
 
 def definitions_first(kernel: KernelOp, blocks: Sequence[Block]) -> list[Block]:
@@ -75,6 +93,33 @@ def join_definitions(kernel: KernelOp, copies: Sequence[Values]) -> None:
     """Where code behind the copied blocks uses their values, let it get the copy that control comes from."""
     definitions = {new: old for values in copies for old, new in values.items() if new is not old and _used_elsewhere(old)}
     reconstruct(kernel.body, definitions, lambda _, value: value.type)
+
+
+def join_across_calls(kernel: KernelOp, copies: Sequence[Values]) -> None:
+    """As `join_definitions`, for blocks that call functions which were not copied.
+
+    What was defined on every path to a use may not be any more: every call of a function seems to come back behind all of them.
+    So each value with its copies becomes a variable that is undefined at first, and which functions hand through.
+    """
+    entry = kernel.body.blocks[0]
+    undefined: list[UndefinedOp] = []
+    definitions: dict[SSAValue, SSAValue] = {}
+    for old in copies[0]:
+        members = list(dict.fromkeys([old, *[values[old] for values in copies]]))
+        uses = [use for member in members for use in member.uses if use.operation.parent is not home(member)]
+        if len(members) == 1 or not uses or not isinstance(old.type, SassRegister):
+            continue
+        undefined.append(UndefinedOp.of(old.type))
+        for use in uses:
+            use.operation.operands[use.index] = undefined[-1].value
+        definitions.update(dict.fromkeys(members, undefined[-1].value))
+    first = next(op for op in entry.ops if not isinstance(op, LabelOp))
+    entry.insert_ops_before(undefined, first)
+    reconstruct(kernel.body, definitions, lambda _, value: value.type)
+    for op in undefined:
+        if op.value.first_use is None:
+            op.detach()
+            op.erase()
 
 
 def _used_elsewhere(value: SSAValue) -> bool:

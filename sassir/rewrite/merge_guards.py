@@ -1,6 +1,7 @@
 """One test for a run of guards: the fast ways of all of them in one block, the slow ways in the code as it was.
 
     start:    …  BSSY Bn, together  …  the fast ways  …  if any guard holds: original
+    stores:   those that waited
     meeting:  BSYNC Bn
     together: what was behind the run
 
@@ -20,33 +21,42 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.effects import effects
-from sassir.analysis.guarded_runs import Guard, GuardedRun, before_last, runs_early
+from sassir.analysis.guarded_runs import Guard, GuardedRun, before_last, passed, runs_early
 from sassir.dialect import internals
-from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassBranch
-from sassir.dialect.operations import KernelOp, LabelOp
-from sassir.dialect.registers import B, file_of
+from sassir.dialect.operations import KernelOp, LabelOp, NextOp
+from sassir.dialect.registers import B
 from sassir.rewrite.any_of import Condition, any_of
 from sassir.rewrite.layout import branch, falls_through, jump
 from sassir.rewrite.reconstruct import reconstruct
 
 
 def merge_guards(kernel: KernelOp, run: GuardedRun) -> bool:
-    """Test all guards of `run` at once. The layout is to be repaired afterwards. Returns whether there was a barrier left for it."""
+    """Test all guards of `run` at once. The layout is to be repaired afterwards. Returns whether that was possible.
+
+    It takes a barrier that is left, and the barriers of the guards must be of no use behind them.
+    """
     free = _unused_barrier(kernel)
-    if free is None:
+    inside = [*run.trace, *[guard.start for guard in run.guards], *[block for guard in run.guards for block in guard.cold]]
+    if free is None or any(_used_outside(barrier, inside) for barrier in run.barriers):
         return False
     start, last = run.guards[0].start, run.guards[-1]
     together = _split_join(kernel, run)
     original = _set_apart(kernel, run)
     fast = _run_fast(start, run)
-    needed = [v for v in fast.values if file_of(v) != B.FILE and _used_outside(v, original)]
+    needed = [v for v in fast.values if v not in run.barriers and _used_outside(v, original)]
     meeting = Block(arg_types=[v.type for v in needed])
     kernel.body.insert_block_after(meeting, start)
+    results = [fast.values[v] for v in needed]
     barrier = _synchronise(kernel, last, free, start, meeting, together)
     last.join.add_op(jump(meeting, needed))
     test = any_of(start, fast.guards)
-    start.add_op(branch(test, original[0], [], meeting, [fast.values[v] for v in needed]))
+    if fast.waiting:
+        stores = Block([*fast.waiting, NextOp.create(operands=results, successors=[meeting])])
+        kernel.body.insert_block_after(stores, start)
+        start.add_op(branch(test, original[0], [], stores, []))
+    else:
+        start.add_op(branch(test, original[0], [], meeting, results))
     reconstruct(kernel.body, dict(zip(meeting.args, needed, strict=True)) | barrier, lambda _, value: value.type)
     return True
 
@@ -58,10 +68,11 @@ def _split_join(kernel: KernelOp, run: GuardedRun) -> Block:
     """
     join = run.guards[-1].join
     rest: list[Operation] = []
-    for op in list(before_last(join)):
+    for op in [op for op in before_last(join) if not isinstance(op, LabelOp)]:
         late = {result for other in rest for result in other.results}
-        early = runs_early(op, run.decided) and not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
-        if not early or not late.isdisjoint(internals.operands(op)) or (effects(op).loads and any(not effects(o).pure for o in rest)):
+        awaited = not run.decided.isdisjoint(op.results) and not _only_passed_on(op)
+        passes = not effects(op).loads or not (run.waiting or any(not effects(other).pure for other in rest))
+        if not (awaited and passes and runs_early(op, run.decided) and late.isdisjoint(internals.operands(op))):
             rest.append(op)
     together = Block()
     for op in [*rest, *([join.last_op] if join.last_op is not None else [])]:
@@ -110,24 +121,28 @@ class _Fast(NamedTuple):
     """From the values of the run to those of the copy."""
     guards: list[Condition]
     """Each holds where a slow way was to be taken."""
+    waiting: list[Operation]
+    """The stores, which stand nowhere yet."""
 
 
 def _run_fast(block: Block, run: GuardedRun) -> _Fast:
     """Add to `block` what the run computes when all of its operations take their fast ways."""
     values: dict[SSAValue, SSAValue] = {}
     guards: list[Condition] = []
+    waiting: list[Operation] = []
 
     def copy(ops: Iterable[Operation]) -> None:
         for op in ops:
             if not isinstance(op, LabelOp) and op.name != "sass.bssy":
                 new = op.clone(values)
                 new.properties.pop("origin", None)
-                block.add_op(new)
+                if op in run.waiting:
+                    waiting.append(new)
+                else:
+                    block.add_op(new)
 
     def enter(terminator: Operation | None, target: Block) -> None:
-        assert terminator is not None
-        passed = forwarded(terminator)[list(terminator.successors).index(target)]
-        values.update(zip(target.args, [values.get(v, v) for v in passed], strict=True))
+        values.update(zip(target.args, [values.get(v, v) for v in passed(terminator, target)], strict=True))
 
     for guard in run.guards:
         if guard is not run.guards[0]:
@@ -143,7 +158,7 @@ def _run_fast(block: Block, run: GuardedRun) -> _Fast:
         enter(way, guard.meeting)
         copy(before_last(guard.meeting))
     copy(run.guards[-1].join.ops)
-    return _Fast(values, guards)
+    return _Fast(values, guards, waiting)
 
 
 def _used_outside(value: SSAValue, blocks: Sequence[Block]) -> bool:

@@ -14,7 +14,7 @@ from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import addition, instruction, signed
-from sassir.rewrite.clone import Values, clone_blocks, definitions_first, join_definitions, operands_of
+from sassir.rewrite.clone import Values, clone_blocks, definitions_first, join_across_calls, join_definitions, operands_of
 from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
 
 
@@ -51,7 +51,7 @@ def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
     _enter(counted, copies[0].header)
     _connect(copies)
     replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
-    join_definitions(kernel, [c.values for c in copies])
+    _join(kernel, counted, copies)
 
 
 def unroll_evenly(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
@@ -61,7 +61,7 @@ def unroll_evenly(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     _connect(copies)
     replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
     counted.latch.successors = [copies[0].header if s is counted.loop.header else s for s in counted.latch.successors]
-    join_definitions(kernel, [c.values for c in copies])
+    _join(kernel, counted, copies)
 
 
 def unroll(kernel: KernelOp, counted: CountedLoop, factor: int, arch: str) -> None:
@@ -96,7 +96,7 @@ def unroll(kernel: KernelOp, counted: CountedLoop, factor: int, arch: str) -> No
         rest.add_op(branch(own_guard, _exit(counted), last.done, header, last.again))
     else:
         rest.add_op(branch(own_guard, header, last.again, _exit(counted), last.done))
-    join_definitions(kernel, [c.values for c in copies])
+    _join(kernel, counted, copies)
 
 
 def _copies(kernel: KernelOp, counted: Latched, count: int) -> list[_Copy]:
@@ -114,6 +114,15 @@ def _copies(kernel: KernelOp, counted: Latched, count: int) -> list[_Copy]:
         latch = made[counted.loop.latches[0]]
         found.append(_Copy(made[counted.loop.header], latch, values, operands_of(values, again), operands_of(values, done)))
     return found
+
+
+def _join(kernel: KernelOp, counted: Latched, copies: list[_Copy]) -> None:
+    """Let the uses of values behind or in the copies get what control brings there."""
+    values = [copy.values for copy in copies]
+    if counted.loop.calls:
+        join_across_calls(kernel, values)
+    else:
+        join_definitions(kernel, values)
 
 
 def _connect(copies: list[_Copy]) -> None:
