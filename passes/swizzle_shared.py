@@ -27,7 +27,7 @@ from sassir.analysis.ranges import LARGEST
 from sassir.analysis.shared import SharedAccess, all_shared_accesses
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import SHARED, KernelOp, LabelOp
+from sassir.dialect.operations import SHARED, KernelOp, LabelOp, added_shared
 from sassir.dialect.registers import UR
 from sassir.dialect.syntax import written
 from sassir.errors import TranslationError
@@ -83,6 +83,7 @@ class SwizzleShared(ModulePass):
 
 def swizzle_shared(kernel: KernelOp, arch: str, static: int) -> Swizzle | None:
     """Swizzle the accesses of one kernel with `static` bytes of static shared memory. Returns how, None if it stayed as it was."""
+    static += added_shared(kernel)
     facts = facts_of(kernel)
     accesses = all_shared_accesses(kernel)
     if not accesses or facts.block is None or facts.shared is None or (facts.shared and static % LINE):
@@ -97,7 +98,7 @@ def swizzle_shared(kernel: KernelOp, arch: str, static: int) -> Swizzle | None:
     record_use(kernel, {*known.used, "block", "shared"})
     rest = -(static + facts.shared) % LINE
     if rest:
-        kernel.attributes[SHARED] = IntAttr(rest)
+        kernel.attributes[SHARED] = IntAttr(added_shared(kernel) + rest)
     number_values(kernel)
     drop_dead_code(kernel.body)
     return chosen
