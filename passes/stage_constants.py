@@ -57,9 +57,9 @@ class Staged(NamedTuple):
     """One look-up in a table in constant bank 3."""
 
     op: SassInstruction
-    index: SSAValue
+    register: SSAValue
     offset: int
-    """What is added to the index, for the place in the bank."""
+    """What is added to the index in the register, for the place in the bank."""
     first: int
     last: int
     """The first byte that it may read, and the one behind the last."""
@@ -133,7 +133,7 @@ def _lookups(kernel: KernelOp, known: Propagation, size: int) -> list[Staged]:
         for op in block.ops:
             if isinstance(op, SassInstruction) and op.MNEMONIC == "LDC" and op.link is None:
                 lookup = _lookup(op, known)
-                if lookup is not None and lookup.index in varying and lookup.first >= 0 and lookup.last <= size:
+                if lookup is not None and lookup.register in varying and lookup.first >= 0 and lookup.last <= size:
                     found.append(lookup)
     return found
 
@@ -195,7 +195,7 @@ def _stage(lookup: Staged, table: _Table, base: SSAValue | None) -> None:
     """Let a look-up read the copy."""
     op, shown = lookup.op, arguments_of(lookup.op)
     shown[1] = _shared(base, table.place + lookup.offset - table.begin)
-    new = rewritten(op, name_of(op).replace("LDC", "LDS"), shown, [lookup.index, *([base] if base is not None else [])])
+    new = rewritten(op, name_of(op).replace("LDC", "LDS"), shown, [lookup.register, *([base] if base is not None else [])])
     assert op.parent is not None
     op.parent.insert_op_before(new, op)
     replace(op, new.results)
