@@ -32,6 +32,8 @@ from sassir.dialect.facts import Dim3, facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import SHARED, KernelOp, LabelOp, added_shared
 from sassir.dialect.registers import R
+from sassir.dialect.syntax import written
+from sassir.errors import TranslationError
 from sassir.isa.semantics.evaluator import Flags
 from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
@@ -119,7 +121,7 @@ def stage_constants(kernel: KernelOp, arch: str, size: int, static: int, registe
         return 0
     base = _copy(entry, facts.block, table, clusters, arch)
     for lookup in found:
-        _stage(lookup, table, base)
+        _stage(lookup, table, base, arch)
     kernel.attributes[SHARED] = IntAttr(added_shared(kernel) + more)
     record_use(kernel, {*known.used, "block", "shared"})
     return len(found)
@@ -177,25 +179,27 @@ def _copy(entry: Block, threads: Dim3, table: _Table, clusters: bool, arch: str)
         if prod(threads) > before:
             thread = add(f"IMAD =R, $R, {before:#x}, $R", add(f"S2R =R, SR_TID.{axis}"), thread)
     place = add("SHF.L.U32 =R, $R, 0x2, RZ", thread)
-    row, stores = WORD * prod(threads), list[SassInstruction]()
+    row = WORD * prod(threads)
     for begin in range(table.begin, table.end, row):
         whole = table.end - begin >= row
         guard = None if whole else add(f"ISETP.LT.U32.AND =P, PT, $R, {table.end - begin:#x}, PT", place)
         kept = () if guard is None else (add("MOV =R, RZ"),)
         word = add(f"LDC =R, c[0x3][$R{_displacement(begin)}]", place, guard=guard, kept=kept)
         address = _shared(base, table.place + begin - table.begin)
-        stores.append(instruction(f"STS {address}, $R", [place, *([base] if base is not None else []), word], guard))
+        ops.append(instruction(f"STS {address}, $R", [place, *([base] if base is not None else []), word], guard))
     forms = [instruction(f"{name} 0x0") for name in ("BAR.SYNC.DEFER_BLOCKING", "BAR.SYNC")]
     first = next(op for op in entry.ops if not isinstance(op, LabelOp))
-    entry.insert_ops_before([*ops, *stores, next(op for op in forms if encodable(op, arch))], first)
+    entry.insert_ops_before([*ops, next(op for op in forms if encodable(op, arch))], first)
     return base
 
 
-def _stage(lookup: Staged, table: _Table, base: SSAValue | None) -> None:
-    """Let a look-up read the copy."""
+def _stage(lookup: Staged, table: _Table, base: SSAValue | None, arch: str) -> None:
+    """Let a look-up read the copy. Raises TranslationError if `arch` cannot."""
     op, shown = lookup.op, arguments_of(lookup.op)
     shown[1] = _shared(base, table.place + lookup.offset - table.begin)
     new = rewritten(op, name_of(op).replace("LDC", "LDS"), shown, [lookup.register, *([base] if base is not None else [])])
+    if not encodable(new, arch):
+        raise TranslationError(f"`{written(op)}`: {arch} has no such load from shared memory")
     assert op.parent is not None
     op.parent.insert_op_before(new, op)
     replace(op, new.results)
