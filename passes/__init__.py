@@ -31,6 +31,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-schedule": "schedule.Schedule",
     "sass-share-addresses": "share_addresses.ShareAddresses",
     "sass-specialize": "specialize.Specialize",
+    "sass-stage-constants": "stage_constants.StageConstants",
     "sass-swizzle-shared": "swizzle_shared.SwizzleShared",
     "sass-unroll": "unroll.Unroll",
     "sass-verify-ssa": "verify_ssa.VerifySsa",
