@@ -21,6 +21,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.chains import shorten_chains
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
 
@@ -35,7 +36,7 @@ Base = tuple[tuple[SSAValue, ...], int]
 
 @dataclass(frozen=True)
 class ShareAddresses(ModulePass):
-    """Addresses that differ by a number are computed once."""
+    """Addresses that differ by a number are computed once, and pointers go on in one step."""
 
     name = "sass-share-addresses"
 
@@ -44,6 +45,8 @@ class ShareAddresses(ModulePass):
             known = propagate(kernel, arch)
             if share_addresses(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
+                drop_dead_code(kernel.body)
+            if shorten_chains(kernel, arch):
                 drop_dead_code(kernel.body)
 
 
