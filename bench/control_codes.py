@@ -79,7 +79,9 @@ class Record:
                 self.errors[finding.rule] += 1
                 self.examples += [f"{where}: {place(finding)}: {finding.message}"][: LISTED - len(self.examples)]
         for before, after in zip(program.functions, made.functions, strict=True):
-            self._compare(where, before, after, find_flow(before, tables[before.section or 0]), find_flow(after, tables[before.section or 0]))
+            self._compare(
+                where, before, after, find_flow(before, tables[before.section or 0]), find_flow(after, tables[before.section or 0])
+            )
 
     def _compare(self, where: str, before: Function, after: Function, flow: Flow, new: Flow) -> None:
         words = hash(tuple([line.instruction.word for line in before.lines]))
