@@ -31,7 +31,7 @@ from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
 from sassir.optimize import optimise_cubin, read_pipeline
 from sassir.timing import Prediction, Profile, Shape, Traffic
 from sassir.timing.kernels import first_level, predict_kernel, read_kernels, shapes_of
-from sassir.timing.sample import sample
+from sassir.timing.sample import Sampled, sample
 
 BENCH = Path(__file__).parent
 ARCH = "sm_90"
@@ -109,16 +109,18 @@ def profiles(case: Case, folder: Path) -> list[tuple[Profile, int]]:
         launch = case.entry.file.launch(case.launch)
         kernels = {kernel.function.name: kernel for kernel in read_kernels(case.cubin)}
         size = min([first_level(kernels[name], shape) for name, shape in shapes_of(kernels, launch, str(path))])
-        steps = [
-            [s.profile.executions, [[line, *t] for line, t in s.profile.traffic.items()], s.profile.source, s.blocks]
-            for s in sample(case.cubin, launch, size)
-        ]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(steps))
+        path.write_text(json.dumps([plain(found) for found in sample(case.cubin, launch, size)]))
     return [
-        (Profile(executions, {line: Traffic(*traffic) for line, *traffic in moved}, source), blocks)
-        for executions, moved, source, blocks in json.loads(path.read_text())
+        (Profile(executions, slowest, {line: Traffic(*traffic) for line, *traffic in moved}, source), blocks)
+        for executions, slowest, moved, source, blocks in json.loads(path.read_text())
     ]
+
+
+def plain(found: Sampled) -> list[Any]:
+    """A sample as JSON has it; `profiles` reads it."""
+    executions, slowest, traffic, source = found.profile
+    return [executions, slowest, [[line, *moved] for line, moved in traffic.items()], source, found.blocks]
 
 
 def predictions(case: Case, known: Sequence[tuple[Profile, int]], hierarchy: Hierarchy) -> list[Prediction]:
@@ -154,22 +156,15 @@ def compare(originals: Sequence[Case], candidates: Sequence[Case], folder: Path,
                 "blocks": [blocks for _, blocks in known],
             }
         )
-        print(
-            f"{case.entry.kernel:18}{case.launch:8}{rows[-1]['predicted_us']:10.1f} predicted{rows[-1]['measured_us']:10.1f} µs", flush=True
-        )
+        print(f"{case.entry.kernel:18}{case.launch:8}{microseconds(found):10.1f} predicted{case.seconds * 1e6:10.1f} µs", flush=True)
     before = {(row["kernel"], row["launch"]): row["predicted_us"] for row in rows}
     measured = {(r["kernel"], r["launch"]): r["measured"]["comparison"]["ratio"] for r in optimised["results"] if r["measured"]}
-    changes = [
-        {
-            "kernel": case.entry.kernel,
-            "launch": case.launch,
-            "predicted": round(
-                before[case.entry.kernel, case.launch] / microseconds(predictions(case, profiles(case, folder), hierarchy)), 3
-            ),
-            "measured": round(measured[case.entry.kernel, case.launch], 3),
-        }
-        for case in candidates
-    ]
+    changes: list[dict[str, Any]] = []
+    for case in candidates:
+        place = case.entry.kernel, case.launch
+        after = microseconds(predictions(case, profiles(case, folder), hierarchy))
+        ratios = {"predicted": round(before[place] / after, 3), "measured": round(measured[place], 3)}
+        changes.append({"kernel": place[0], "launch": place[1]} | ratios)
     return {"summary": summary(rows, changes), "kernels": rows, "changes": changes}
 
 

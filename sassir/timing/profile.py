@@ -35,6 +35,8 @@ class Profile(NamedTuple):
 
     executions: Sequence[float]
     """By line: how often a warp executes it, on average over all warps."""
+    slowest: Sequence[float]
+    """The same for the warp of a block that executes it most: barriers, and the end of the block, wait for that one."""
     traffic: Mapping[int, Traffic]
     """By line, of memory instructions."""
     source: str
@@ -63,7 +65,7 @@ def static_profile(
             executions[line] = often
     loops_known = f"trip counts of {len(trips)} of {len(loops.loops)} loops known, {assumed} assumed otherwise"
     source = f"code alone: {loops_known}; branches as is usual; accesses coalesced"
-    return Profile(executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
+    return Profile(executions, executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
 
 
 def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:

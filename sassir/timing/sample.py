@@ -85,16 +85,24 @@ class _Sampler:
             self.seen: dict[int, Numbers] = {}
             self.clock = 0
             yield block
+            self._end_block()
+
+    def _end_block(self) -> None:
+        self.executions += self.counted.sum(axis=1)
+        self.slowest += self.counted.max(axis=1)
+        self.counted[:] = 0
 
     def __call__(self, batch: Batch, place: int, lanes: Lanes) -> None:
         """See `Observer`: called before each instruction."""
         if self.batch is not batch:
             self.batch = batch
             code = batch.kernel.code
-            self.executions = np.zeros(len(code), np.int64)
+            self.executions, self.slowest = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
+            self.counted = np.zeros((len(code), batch.warps), np.int64)
+            """Executions of each line by each warp of the block."""
             self.sums: dict[int, _Sums] = {}
             self.watches = [_watch(batch, instruction) for instruction in code]
-        self.executions[place] += int(np.count_nonzero(lanes.flags.any(axis=1)))
+        self.counted[place] += lanes.flags.any(axis=1)
         watch = self.watches[place]
         if watch is not None:
             watch(self, self.sums.setdefault(place, _Sums()), lanes)
@@ -118,6 +126,7 @@ class _Sampler:
         shares = {buffer: min(1.0, sizes[max(buffer, ~buffer)] / count) for buffer, count in moved.items() if count}
         profile = Profile(
             [float(count) / (self.started * warps) for count in self.executions],
+            [float(count) / self.started for count in self.slowest],
             {place: _traffic(sums, int(self.executions[place]), shares) for place, sums in self.sums.items()},
             f"emulator, {self.started} of {total} blocks",
         )

@@ -31,7 +31,7 @@ RUNS = [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1.0]
 
 
 def run(function: Function, shape: Shape, executions: list[float]) -> Prediction:
-    return predict(function, find_flow(function, {}), "sm_90", shape, Profile(executions, {}, "test"))
+    return predict(function, find_flow(function, {}), "sm_90", shape, Profile(executions, executions, {}, "test"))
 
 
 def test_a_loop_of_one_warp_takes_its_stall_counts(written: Written) -> None:

@@ -21,7 +21,8 @@ HIERARCHY = HIERARCHIES[ARCH]
 
 def times(function: Function, traffic: Mapping[int, Traffic] | None = None, executions: list[float] | None = None) -> Alone:
     flow = find_flow(function, {})
-    profile = Profile(executions or [1.0] * len(function.lines), traffic or {}, "test")
+    often = executions or [1.0] * len(function.lines)
+    profile = Profile(often, often, traffic or {}, "test")
     return walk([line.instruction for line in function.lines], flow, graph_of(flow), machine(ARCH), HIERARCHY, profile)
 
 
