@@ -76,6 +76,18 @@ def predict_static(
     return [predict_kernel(kernels[name], shape, _static(kernels[name], counts[name], trips)) for name, shape in shapes]
 
 
+def predicted_gains(
+    original: bytes, candidate: bytes, where: str = "<bytes>", launch: Launch | None = None, facts: Facts | None = None
+) -> dict[str, float]:
+    """By kernel, how many times as fast the candidate is, by `predict_static`: in its first launch of `launch`, or on a full GPU.
+
+    A kernel with a loop of which nobody says how often it runs has no answer. Raises as `predict_static`.
+    """
+    pairs = [predict_static(data, where, launch, facts) for data in (original, candidate)]
+    before, after = ({p.kernel: p.microseconds for p in reversed(found) if not p.assumed} for found in pairs)
+    return {kernel: before[kernel] / after[kernel] for kernel in before if kernel in after}
+
+
 def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list[Prediction]:
     """The timing of each step of `launch`, whose blocks are sampled in the emulator; see `sample`. Raises SassirError as that."""
     from sassir.timing.sample import sample

@@ -49,6 +49,8 @@ class Prediction(NamedTuple):
     microseconds: float
     source: str
     """Where the profile comes from."""
+    assumed: int
+    """Loops of which nobody says how often they run."""
 
 
 def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
@@ -81,7 +83,9 @@ def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Pr
     ]
     cycles = _launch(model, share, fit.blocks)
     micro = cycles / hierarchy.clock + hierarchy.overheads.launch
-    return Prediction(function.name, arch, hierarchy.gpu, resident, whole, loops, blocks, model.places(), cycles, micro, profile.source)
+    return Prediction(
+        function.name, arch, hierarchy.gpu, resident, whole, loops, blocks, model.places(), cycles, micro, profile.source, profile.assumed
+    )
 
 
 def _launch(model: Model, share: float, fitting: int) -> float:

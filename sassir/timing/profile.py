@@ -41,6 +41,8 @@ class Profile(NamedTuple):
     """By line, of memory instructions."""
     source: str
     """Where that comes from."""
+    assumed: int = 0
+    """Loops of which nobody says how often they run."""
 
 
 def static_profile(
@@ -63,9 +65,9 @@ def static_profile(
             loop = loop.parent
         for line in block:
             executions[line] = often
-    loops_known = f"trip counts of {len(trips)} of {len(loops.loops)} loops known, {assumed} assumed otherwise"
-    source = f"code alone: {loops_known}; branches as is usual; accesses coalesced"
-    return Profile(executions, executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
+    unknown = sum(loop.header not in trips and entries[loop.header] > 0 for loop in loops.loops)
+    source = f"code alone: {unknown} loops taken to run {assumed} times; branches as is usual; accesses coalesced"
+    return Profile(executions, executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source, unknown)
 
 
 def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
