@@ -17,9 +17,9 @@ from sassir.errors import LaunchError
 from sassir.launch import Facts, Launch
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.known import Known, known_of
 from sassir.timing.predict import Prediction, Shape, predict
 from sassir.timing.profile import TRIPS, Profile, static_profile
-from sassir.timing.trips import trip_counts
 from sassir.translate.branches import JumpTables
 from sassir.translate.cubin import jump_tables, read_module, read_program
 from sassir.translate.facts import attach_facts, launch_facts
@@ -71,9 +71,10 @@ def predict_static(
     module = read_module(data, where, arch)
     if launch is not None:
         attach_facts(module, launch_facts(launch, facts or Facts(), next(iter(kernels.values())).arch))
-    counts = trip_counts(module)
     shapes = shapes_of(kernels, launch, where)
-    return [predict_kernel(kernels[name], shape, _static(kernels[name], counts[name], trips)) for name, shape in shapes]
+    sizes = dict.fromkeys(kernels, 0) | {name: first_level(kernels[name], shape) for name, shape in shapes}
+    known = known_of(module, sizes)
+    return [predict_kernel(kernels[name], shape, _static(kernels[name], known[name], trips)) for name, shape in shapes]
 
 
 def predicted_gains(
@@ -138,8 +139,10 @@ def _full(kernel: Kernel) -> Shape:
     return _shape(summary, max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors, threads)
 
 
-def _static(kernel: Kernel, trips: Mapping[int, int], assumed: int) -> Profile:
-    flow = kernel.flow
+def _static(kernel: Kernel, known: Known, assumed: int) -> Profile:
+    flow, trips = kernel.flow, known.trips
     cfg = graph_of(flow)
     by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
-    return static_profile([line.instruction for line in kernel.function.lines], flow, cfg, Loops(cfg), by_header, assumed)
+    code = [line.instruction for line in kernel.function.lines]
+    traffic = {offset // INSTRUCTION_BYTES: moved for offset, moved in known.traffic.items()}
+    return static_profile(code, flow, cfg, Loops(cfg), by_header, traffic, assumed)

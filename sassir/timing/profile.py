@@ -46,13 +46,19 @@ class Profile(NamedTuple):
 
 
 def static_profile(
-    code: Sequence[Instruction], flow: Flow, cfg: Cfg, loops: Loops, trips: Mapping[int, int], assumed: int = TRIPS
+    code: Sequence[Instruction],
+    flow: Flow,
+    cfg: Cfg,
+    loops: Loops,
+    trips: Mapping[int, int],
+    traffic: Mapping[int, Traffic],
+    assumed: int = TRIPS,
 ) -> Profile:
     """A profile from the code alone.
 
-    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. A branch that can
+    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. `traffic`, by line,
+    of accesses whose addresses are known; in others neighbouring threads access neighbours, all in memory. A branch that can
     pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
-    Accesses of neighbouring threads are neighbours, and all of them go to memory.
     """
     calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
     entries = _entries(cfg, loops, calls, {0, *[s for b in flow.calling for s in flow.successors[b]]})
@@ -66,8 +72,10 @@ def static_profile(
         for line in block:
             executions[line] = often
     unknown = sum(loop.header not in trips and entries[loop.header] > 0 for loop in loops.loops)
-    source = f"code alone: {unknown} loops taken to run {assumed} times; branches as is usual; accesses coalesced"
-    return Profile(executions, executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source, unknown)
+    moved = {i: traffic.get(i) or t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}
+    unseen = len(moved.keys() - traffic.keys())
+    source = f"code alone: {unknown} loops taken to run {assumed} times, {unseen} of {len(moved)} accesses taken to be coalesced"
+    return Profile(executions, executions, moved, source, unknown)
 
 
 def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
