@@ -119,8 +119,9 @@ def profiles(case: Case, folder: Path) -> list[tuple[Profile, int]]:
 
 def plain(found: Sampled) -> list[Any]:
     """A sample as JSON has it; `profiles` reads it."""
-    executions, slowest, traffic, source = found.profile
-    return [executions, slowest, [[line, *moved] for line, moved in traffic.items()], source, found.blocks]
+    profile = found.profile
+    moved = [[line, *traffic] for line, traffic in profile.traffic.items()]
+    return [profile.executions, profile.slowest, moved, profile.source, found.blocks]
 
 
 def predictions(case: Case, known: Sequence[tuple[Profile, int]], hierarchy: Hierarchy) -> list[Prediction]:

@@ -17,13 +17,14 @@ from sassir.errors import LaunchError
 from sassir.launch import Facts, Launch
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.graph import call_free
 from sassir.timing.known import Known, known_of
 from sassir.timing.predict import Prediction, Shape, predict
 from sassir.timing.profile import TRIPS, Profile, static_profile
 from sassir.translate.branches import JumpTables
 from sassir.translate.cubin import jump_tables, read_module, read_program
 from sassir.translate.facts import attach_facts, launch_facts
-from sassir.translate.flow import Flow, find_flow, graph_of
+from sassir.translate.flow import Flow, find_flow
 
 THREADS = 256
 """Threads of a block where nobody says."""
@@ -141,8 +142,8 @@ def _full(kernel: Kernel) -> Shape:
 
 def _static(kernel: Kernel, known: Known, assumed: int) -> Profile:
     flow, trips = kernel.flow, known.trips
-    cfg = graph_of(flow)
-    by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
     code = [line.instruction for line in kernel.function.lines]
+    cfg = call_free(code, flow)
+    by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
     traffic = {offset // INSTRUCTION_BYTES: moved for offset, moved in known.traffic.items()}
     return static_profile(code, flow, cfg, Loops(cfg), by_header, traffic, assumed)

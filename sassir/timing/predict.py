@@ -12,10 +12,11 @@ from sassir.asm.program import Function
 from sassir.errors import SassirError
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.graph import call_free
 from sassir.timing.model import Model, Part
 from sassir.timing.profile import Profile
 from sassir.timing.warp import walk
-from sassir.translate.flow import Flow, graph_of
+from sassir.translate.flow import Flow
 
 
 class Shape(NamedTuple):
@@ -61,8 +62,8 @@ def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Pr
     """
     description = machine(arch)
     hierarchy = hierarchy or HIERARCHIES[description.arch]
-    cfg = graph_of(flow)
     code = [line.instruction for line in function.lines]
+    cfg = call_free(code, flow)
     fit = occupancy(arch, shape.registers, shape.shared, shape.threads, shape.barriers)
     if not fit.blocks:
         limits = " and ".join(fit.limits)

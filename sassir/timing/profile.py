@@ -61,7 +61,7 @@ def static_profile(
     pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
     """
     calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
-    entries = _entries(cfg, loops, calls, {0, *[s for b in flow.calling for s in flow.successors[b]]})
+    entries = _entries(cfg, loops, calls)
     executions = [0.0] * len(code)
     for b, block in enumerate(flow.blocks):
         often = entries[b]
@@ -78,12 +78,12 @@ def static_profile(
     return Profile(executions, executions, moved, source, unknown)
 
 
-def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
-    """For each block, how often it is entered from `roots` if every loop runs once. What leaves a loop is shared by its exits."""
+def _entries(cfg: Cfg, loops: Loops, calls: Collection[int]) -> list[float]:
+    """For each block, how often it is entered from the first if every loop runs once. What leaves a loop is shared by its exits."""
     inside = {loop: frozenset(loop.blocks()) for loop in loops.loops}
     exits = {loop: max(1, sum(s not in inside[loop] for b in inside[loop] for s in cfg.successors[b])) for loop in loops.loops}
     rank = {block: i for i, block in enumerate(cfg.order)}
-    entries = [1.0 if b in roots else 0.0 for b in range(len(cfg.order))]
+    entries = [float(b == 0) for b in range(len(cfg.order))]
     for b in cfg.order:
         forward = [s for s in cfg.successors[b] if rank[s] > rank[b]]
         staying = [s for s in forward if _left(loops.innermost[b], s, inside) is None]
