@@ -107,10 +107,10 @@ def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile, hierarchy: Hi
 
 
 def first_level(kernel: Kernel, shape: Shape) -> int:
-    """Bytes of the first-level cache for each resident block: what shared memory leaves, shared out evenly."""
+    """Bytes of the first-level cache that each resident block can count on: its part of what shared memory leaves."""
     hierarchy = hierarchy_of(kernel.arch)
     blocks = max(1, occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks)
-    return max(0, hierarchy.first_size // blocks - shape.shared)
+    return int(hierarchy.overheads.first_level * max(0, hierarchy.first_size // blocks - shape.shared))
 
 
 def hierarchy_of(arch: str) -> Hierarchy:

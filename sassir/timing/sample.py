@@ -18,7 +18,7 @@ from sassir.emulator import Checks, Counts, emulate
 from sassir.emulator.address import Address, read_address
 from sassir.emulator.batch import Batch
 from sassir.emulator.lanes import LANES, Lanes
-from sassir.errors import SemanticsError
+from sassir.errors import EmulationError, SemanticsError
 from sassir.isa.description import kind_of
 from sassir.launch import Launch, Step
 from sassir.timing.profile import Profile
@@ -55,7 +55,7 @@ class Sampled(NamedTuple):
 def sample(cubin: bytes, launch: Launch, first_level: int, budget: int = BUDGET) -> list[Sampled]:
     """The profiles of the steps of `launch`. `first_level`: bytes of L1 that one block can count on.
 
-    Raises as `emulate`.
+    Raises as `emulate`, and EmulationError for a cooperative launch.
     """
     sampler = _Sampler(first_level, budget)
     checks = Checks(registers=False, races=False, steps=_ENDLESS)
@@ -75,6 +75,8 @@ class _Sampler:
     def blocks(self, step: Step) -> Iterator[int]:
         """The blocks to run, spread over the grid, until the budget is spent."""
         self._finish()
+        if step.cooperative:
+            raise EmulationError(f"kernel {step.kernel}: blocks of a cooperative launch wait for each other; none can be run by itself")
         self.step, self.batch, self.started = step, None, 0
         total = math.prod(step.grid)
         limit = self.counts.instructions + self.budget
