@@ -103,7 +103,24 @@ def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list
 
 def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
     """The timing of one kernel; see `predict`."""
-    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile, hierarchy)
+    hierarchy = hierarchy or hierarchy_of(kernel.arch)
+    traffic = dict(profile.traffic)
+    share = _local_share(kernel, shape, hierarchy)
+    for line in traffic:
+        if kernel.function.lines[line].instruction.mnemonic in ("LDL", "STL"):
+            traffic[line] = traffic[line]._replace(memory=share)
+    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile._replace(traffic=traffic), hierarchy)
+
+
+def _local_share(kernel: Kernel, shape: Shape, hierarchy: Hierarchy) -> float:
+    """The share of local memory that goes on from the second level to memory: what does not fit into half of it, all threads together.
+
+    The other half is for what the kernel is there for.
+    """
+    fitting = occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks
+    blocks = min(shape.blocks, fitting * hierarchy.multiprocessors)
+    room = hierarchy.second_size / 2
+    return min(1.0, max(0.0, (kernel.summary.stack or 0) * shape.threads * blocks / room - 1))
 
 
 def first_level(kernel: Kernel, shape: Shape) -> int:
