@@ -113,6 +113,28 @@ def mutants(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"Proven equal, but with other results: {found['unsound']}."
 
 
+def timing(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/timing_model.py found."""
+    total = found["summary"]
+    yield f"{total['launches']} launches, rank correlation of predicted and measured time {total['rank_correlation_of_times']}."
+    yield f"Below 70 % of the copy rate: {total['not_memory_bound']} launches of {total['kernels_not_memory_bound']} kernels,"
+    yield f"mean absolute error {total['error_not_memory_bound']:.1%} (held out: {total['error_not_memory_bound_held_out']:.1%}),"
+    yield f"{total['within_20_percent']} of them within 20 %. Changes by `sassir optimize`: {total['changes']}, rank correlation"
+    yield f"{total['rank_correlation_of_changes']}; of the {total['changes_beyond_2_percent']} that were measured to change by more than"
+    yield f"2 %, {total['rank_correlation_of_these']}.\n"
+    yield "| kernel | launch | predicted µs | measured µs | error | bound | of the copy rate | change predicted | measured |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    changes = {(change["kernel"], change["launch"]): change for change in found["changes"]}
+    for row in found["kernels"]:
+        change = changes.get((row["kernel"], row["launch"]))
+        ratios = f"{change['predicted']:.2f} | {change['measured']:.2f}" if change else "|"
+        numbers = f"{row['predicted_us']:.1f} | {row['measured_us']:.1f} | {row['predicted_us'] / row['measured_us'] - 1:+.0%}"
+        bound = ", ".join(row["bound"])
+        name = f"{row['kernel']}{'' if row['held_out'] else ' *'}"
+        yield f"| {name} | {row['launch']} | {numbers} | {bound} | {row['memory_share']:.0%} | {ratios} |"
+    yield "\n`*`: the estimate of the overheads has seen it."
+
+
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
     "gains": gains,
@@ -120,6 +142,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "launches": launches,
     "mutants": mutants,
     "forms": forms,
+    "timing": timing,
 }
 
 
