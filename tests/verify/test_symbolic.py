@@ -132,6 +132,8 @@ TID, N, M = "S2R R4, SR_TID.X", "LDC R5, c[0x0][0x220]", "LDC R6, c[0x0][0x224]"
         (("FADD R7, R4, R5", "FMUL R0, R7, R6"), ("FADD R8, R5, R4", "FMUL R0, R6, R8")),
         (("ISETP.GT.AND P0, PT, R4, R5, PT", "@P0 IADD3 R4, R4, R6, RZ", "MOV R0, R4"),
          ("ISETP.GT.AND P1, PT, R4, R5, PT", "SEL R7, R6, RZ, P1", "IADD3 R0, R4, R7, RZ")),
+        (("ISETP.GT.AND P0, PT, R4, R5, PT", "@P0 FADD R7, R4, R5", "@!P0 FADD R7, R4, R6", "MOV R0, R7"),
+         ("ISETP.GT.AND P0, PT, R4, R5, PT", "FADD R8, R4, R6", "@P0 FADD R8, R4, R5", "MOV R0, R8")),
         (("MOV R0, R4",), ("LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "LOP3.LUT R5, R4, R5, RZ, 0x3c, !PT",
                            "LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "MOV R0, R5")),
     ],
