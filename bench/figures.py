@@ -121,7 +121,7 @@ def mutants(found: Mapping[str, Any]) -> Iterator[str]:
 
 def emulation(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/emulator_speed.py found."""
-    yield "| kernel | thread instructions | millions a second |"
+    yield "\n| kernel | thread instructions | millions a second |"
     yield "|---|---|---|"
     for kernel, record in found["kernels"].items():
         yield f"| {kernel} | {record['thread_instructions']:,} | {record['millions_a_second']} |"
