@@ -148,7 +148,7 @@ def test_equal_code_is_proven_equal(left: tuple[str, ...], right: tuple[str, ...
     [
         (("IADD3 R0, R4, R5, R6",), ("IADD3 R0, R4, R5, -R6",)),
         (("IMAD R0, R4, 0x8, R5",), ("IMAD R0, R4, 0x9, R5",)),
-        (("SHF.R.S32.HI R0, RZ, 0x1, R4",), ("SHF.R.U32.HI R0, RZ, 0x1, R4",)),
+        (("SHF.R.S32.HI R0, RZ, 0x1, R5",), ("SHF.R.U32.HI R0, RZ, 0x1, R5",)),
         (("FADD R7, R4, R5", "FADD R0, R7, R6"), ("FADD R7, R5, R6", "FADD R0, R4, R7")),
         (("FADD R0, R4, R5",), ("FADD.FTZ R0, R4, R5",)),
         (("MOV R0, R4",), ("MOV R0, R5",)),
@@ -164,6 +164,12 @@ def test_facts_decide_what_would_not_be_decided_without_them() -> None:
     assert verdict(left, right).verdict == "undecided"
     assert verdict(left, right, KernelFacts(block=(256, 1, 1))).verdict == "holds"
     assert verdict((N, "MOV R0, R5"), ("MOV R0, 0x7",), KernelFacts(words=((0x220, 7),))).verdict == "holds"
+
+
+def test_no_block_is_larger_than_the_hardware_allows() -> None:
+    for limit, expected in ((1024, "holds"), (1023, "undecided")):
+        compare = f"ISETP.LT.U32.AND P0, PT, R4, {limit:#x}, PT"
+        assert verdict((TID, compare, "SEL R0, R4, RZ, P0"), (TID, "MOV R0, R4")).verdict == expected
 
 
 STACK = "MOV R1, c[0x0][0x28]"
