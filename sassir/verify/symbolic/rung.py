@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sassir.cubin.cubin import Cubin
 from sassir.dialect.facts import Dim3, KernelFacts
+from sassir.errors import SemanticsError
 from sassir.machine.constant_bank import constant_bank
 from sassir.translate.facts import launch_facts
 from sassir.verify.differential import OutOfTimeError
@@ -74,7 +75,7 @@ def prove(name: str, arch: str, kernels: tuple[Kernel, Kernel], facts: KernelFac
             points = Walk((original, candidate), solver, apart, stack).run()
         except SlotError:
             points = Walk((original, candidate), solver, apart, None).run()
-    except (NotProvenError, UnknownError, OutOfTimeError) as error:
+    except (NotProvenError, UnknownError, OutOfTimeError, SemanticsError) as error:
         return Check(name, "undecided", str(error))
     return Check(name, "holds", f"{points} pairs of places")
 
