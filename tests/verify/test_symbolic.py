@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -170,6 +171,22 @@ def test_no_block_is_larger_than_the_hardware_allows() -> None:
     for limit, expected in ((1024, "holds"), (1023, "undecided")):
         compare = f"ISETP.LT.U32.AND P0, PT, R4, {limit:#x}, PT"
         assert verdict((TID, compare, "SEL R0, R4, RZ, P0"), (TID, "MOV R0, R4")).verdict == expected
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_a_proof_ends_in_time(seconds: int) -> None:
+    """a * b = (a & b) * (a | b) + (a & ~b) * (~a & b) is true, and too much for a solver."""
+    known = ("LDC R4, c[0x0][0x220]", "LDC R5, c[0x0][0x224]", "LDC.64 R2, c[0x0][0x210]")
+    tables = {7: "0xc0", 8: "0xfc", 9: "0x30", 10: "0xc"}
+    logic = [f"LOP3.LUT R{register}, R4, R5, RZ, {table}, !PT" for register, table in tables.items()]
+    left = straight(*known, "IMAD R0, R4, R5, RZ", "STG.E [R2.64], R0")
+    right = straight(*known, *logic, "IMAD R0, R7, R8, RZ", "IMAD R0, R9, R10, R0", "STG.E [R2.64], R0")
+    begin = time.monotonic()
+    found = rung.prove("k", "sm_90", (left, right), KernelFacts(), rung.distinct, seconds)
+    assert time.monotonic() - begin < seconds + 5
+    assert found.verdict == "undecided"
+    if not seconds:
+        assert found.detail == "no proof within 0 s"
 
 
 STACK = "MOV R1, c[0x0][0x28]"
