@@ -22,6 +22,7 @@ from sassir.dialect.facts import KernelFacts
 from sassir.errors import SassirWarning
 from sassir.isa.semantics import Register, semantics
 from sassir.launch import Facts, LaunchFile
+from sassir.optimize import Pipeline, optimise_cubin
 from sassir.passes.allocate_registers import AllocateRegisters
 from sassir.passes.assign_control import AssignControl
 from sassir.passes.virtualise import Virtualise
@@ -274,6 +275,31 @@ def test_kernels_with_other_registers_are_proven_equal(bench: Bench, reallocated
     candidate = reallocated(cubin)
     assert candidate != cubin
     layer = prove(cubin, candidate)
+    assert layer.verdict == "holds", layer.detail
+    assert "pairs of places" in layer.checks[0].detail
+
+
+@pytest.mark.parametrize(
+    ("kernel", "passes"),
+    [
+        ("cupy_l2norm", "sass-gvn"),
+        ("black_scholes", "sass-dce"),
+        ("sgemm_tiled", "sass-schedule"),
+        ("softmax_rows", "sass-schedule"),
+        ("sgemm_tiled", "sass-specialize,sass-unroll"),
+        ("xxh32_rows", "sass-specialize,sass-unroll"),
+    ],
+)
+def test_what_passes_make_is_proven_equal(bench: Bench, kernel: str, passes: str) -> None:
+    """Loops of a length that the facts of a launch tell, unrolled, and other orders of instructions."""
+    cubin, file = bench(kernel)
+    case = file.small[0] if "specialize" in passes else None
+    made = optimise_cubin(cubin, kernel, Pipeline("test", 1, tuple(passes.split(","))), file.facts, case)
+    assert [outcome.reason for outcome in made.outcomes] == [""]
+    if "unroll" in passes:
+        before, after = made.outcomes[0].instructions
+        assert after > 1.5 * before
+    layer = prove(cubin, made.cubin, file.small, file.facts, made.assumptions)
     assert layer.verdict == "holds", layer.detail
     assert "pairs of places" in layer.checks[0].detail
 
