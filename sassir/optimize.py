@@ -99,7 +99,8 @@ def make_pass(text: str) -> ModulePass:
 def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = (), without: Collection[str] = ()) -> list[Outcome]:
     """Run `pipeline` over each kernel by itself, or over those named, `without` some.
 
-    Facts are attributes of the kernels (see `attach_facts`). What a kernel cannot bear, because a pass refuses it or a checker finds a fault, leaves that kernel as it was.
+    Facts are attributes of the kernels (see `attach_facts`). What a kernel cannot bear, because a pass refuses it or a checker
+    finds a fault, leaves that kernel as it was.
     """
     passes = pipeline.all_passes()
     return [
