@@ -3,8 +3,8 @@
     python bench/figures.py             # write them anew
     python bench/figures.py --check     # exit with 1 where one is not what the results say
 
-A figure stands between `<!-- figures: KIND NAME -->` and `<!-- end -->`. KIND is one of KINDS, the results are NAME-*.json, and of
-several the newest counts.
+A figure stands between `<!-- figures: KIND NAME -->` and `<!-- end -->`. KIND is one of KINDS. The results are NAME-*.json, of several
+the newest, or, where nothing was measured on a GPU, NAME.json.
 """
 
 from __future__ import annotations
@@ -104,13 +104,55 @@ def _change(pair: Iterable[str]) -> str:
 
 
 def mutants(found: Mapping[str, Any]) -> Iterator[str]:
-    """What bench/semantic_mutants.py found."""
-    share = found["caught"] / max(1, found["changed"])
-    yield f"{found['launched']} of {len(found['mutants'])} mutants launched; {found['changed']} of them change the results,"
-    yield f"and the emulator caught {found['caught']} of those ({share:.1%})."
+    """What bench/semantic_mutants.py found, on the GPU or in the emulator alone."""
+    verdicts = Counter(mutant["emulator"] for mutant in found["mutants"])
+    yield f"{len(found['mutants'])} mutants in the emulator: {verdicts['fails']} differ or fail, {verdicts['holds']} do not;"
     yield f"{found['identical']} kernels against their rebuild: {len(found['false_alarms'])} false alarms."
     if found["unsound"] is not None:
-        yield f"Proven equal, but with other results: {found['unsound']}."
+        proven = sum(mutant["symbolic"] == "holds" for mutant in found["mutants"])
+        yield f"Proven equal: {proven}; of these with other results: {found['unsound']}."
+    if "launched" in found:
+        share = found["caught"] / max(1, found["changed"])
+        yield f"{found['launched']} mutants launched on the GPU; {found['changed']} of them change the results,"
+        yield f"and the emulator caught {found['caught']} of those ({share:.1%})."
+    else:
+        yield "Not launched on a GPU yet."
+
+
+def emulation(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/emulator_speed.py found."""
+    yield "\n| kernel | thread instructions | millions a second |"
+    yield "|---|---|---|"
+    for kernel, record in found["kernels"].items():
+        yield f"| {kernel} | {record['thread_instructions']:,} | {record['millions_a_second']} |"
+
+
+def verification(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/verify_speed.py found."""
+    seconds = sorted([pair["processor_seconds"] for pair in found["pairs"]])
+    yield f"{len(seconds)} pairs: {seconds[len(seconds) // 2]} s of processor time in the middle, {seconds[-1]} s at most."
+
+
+def timing(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/timing_model.py found."""
+    total = found["summary"]
+    yield f"{total['launches']} launches, rank correlation of predicted and measured time {total['rank_correlation_of_times']}."
+    yield f"Below 70 % of the copy rate: {total['not_memory_bound']} launches of {total['kernels_not_memory_bound']} kernels,"
+    yield f"mean absolute error {total['error_not_memory_bound']:.1%} (held out: {total['error_not_memory_bound_held_out']:.1%}),"
+    yield f"{total['within_20_percent']} of them within 20 %. Changes by `sassir optimize`: {total['changes']}, rank correlation"
+    yield f"{total['rank_correlation_of_changes']}; of the {total['changes_beyond_2_percent']} that were measured to change by more than"
+    yield f"2 %, {total['rank_correlation_of_these']}.\n"
+    yield "| kernel | launch | predicted µs | measured µs | error | bound | of the copy rate | change predicted | measured |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    changes = {(change["kernel"], change["launch"]): change for change in found["changes"]}
+    for row in found["kernels"]:
+        change = changes.get((row["kernel"], row["launch"]))
+        ratios = f"{change['predicted']:.2f} | {change['measured']:.2f}" if change else "|"
+        numbers = f"{row['predicted_us']:.1f} | {row['measured_us']:.1f} | {row['predicted_us'] / row['measured_us'] - 1:+.0%}"
+        bound = ", ".join(row["bound"])
+        name = f"{row['kernel']}{'' if row['held_out'] else ' *'}"
+        yield f"| {name} | {row['launch']} | {numbers} | {bound} | {row['memory_share']:.0%} | {ratios} |"
+    yield "\n`*`: the estimate of the overheads has seen it."
 
 
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
@@ -119,7 +161,10 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "checks": checks,
     "launches": launches,
     "mutants": mutants,
+    "emulation": emulation,
+    "verification": verification,
     "forms": forms,
+    "timing": timing,
 }
 
 
@@ -140,13 +185,14 @@ def refresh(text: str, folder: Path) -> str:
 def quote(kind: str, name: str, folder: Path) -> Iterator[str]:
     """The lines of a figure: where and when it was measured, and what came out."""
     files = sorted(RESULTS.glob(f"{name}-*.json"), key=lambda file: (json.loads(file.read_text())["date"], file.name))
+    files = files or sorted(RESULTS.glob(f"{name}.json"))
     if not files:
         yield "Not measured yet."
         return
     found = json.loads(files[-1].read_text())
-    device = found["device"]
-    place = f"{device['name']}, driver {device['driver']}, CUDA {device['cuda']}"
-    yield f"{place}, {found['date']} ([result]({relpath(files[-1], folder)})):"
+    device = found.get("device")
+    place = f"{device['name']}, driver {device['driver']}, CUDA {device['cuda']}, " if device else ""
+    yield f"{place}{found['date']} ([result]({relpath(files[-1], folder)})):"
     yield from KINDS[kind](found)
 
 

@@ -40,15 +40,20 @@ class Line(NamedTuple):
 def violations(code: Sequence[Instruction], machine: Machine, changed: int) -> Iterator[Violation]:
     """Each violated dependence between what is up to the line behind `changed` and what is from it on."""
     lines = [Line(i, shape(i.mnemonic, i.modifiers, i.operands), machine.timing(i)) for i in code]
+    known = [not _left_out(line) for line in lines]
     for second in range(changed, len(lines)):
         for first in range(min(second, changed + 2)):
-            yield from _between(lines, first, second, machine)
+            if known[first] and known[second] and _share_a_register(lines[first].shape, lines[second].shape):
+                yield from _between(lines, first, second, machine)
+
+
+def _share_a_register(a: Shape, b: Shape) -> bool:
+    """One of the two writes it."""
+    return bool(a.write_set & (b.read_set | b.write_set) | a.read_set & b.write_set)
 
 
 def _between(lines: Sequence[Line], first: int, second: int, machine: Machine) -> Iterator[Violation]:
     a, b = lines[first], lines[second]
-    if _left_out(a) or _left_out(b):
-        return
     distance = sum([line.instruction.control.stall or DRAIN_CYCLES for line in lines[first:second]])
     for register in {*a.shape.writes} & {*b.shape.reads, *b.shape.writes} | {*a.shape.reads} & {*b.shape.writes}:
         if any(register in line.shape.writes for line in lines[first + 1 : second]):

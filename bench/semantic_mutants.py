@@ -1,13 +1,14 @@
 """Does the emulator see a wrong kernel? One instruction of a bench kernel changed, hundreds of times, in the emulator and on the GPU.
 
-    python bench/semantic_mutants.py emulate -o MUTANTS.json          # make them, compare each with its original in the emulator
-    python bench/semantic_mutants.py launch MUTANTS.json [-o DIR]     # launch those that the emulator ran to their end, on this GPU
+    python bench/semantic_mutants.py emulate      # make them, compare each with its original in the emulator
+    python bench/semantic_mutants.py launch       # launch those that the emulator ran to their end, on this GPU
 
 A mutant has another immediate, a complemented predicate, two swapped operands, a barrier less or a load less. `emulate` is the
 differential of `sassir verify` (bench/launch, all its inputs); with `--symbolic` also its proof, which must not succeed where
-results differ. Stopped and started again, it goes on with what is not yet in the file. `launch` writes
-semantic-mutants-GPU-DATE.json: of the mutants that change what the GPU computes, how many the emulator caught, and whether
-original and rebuilt original ever differ in the emulator. It exits with 1 below 98 %, or after a false alarm.
+results differ. Stopped and started again, it goes on with what is not yet in bench/results/semantic-mutants.json. `launch` reads that
+and writes semantic-mutants-GPU-DATE.json: of the mutants that change what the GPU computes, how many the emulator caught, and whether
+original and rebuilt original ever differ in the emulator. It exits with 1 below 98 %, or after a false alarm. Every mutant has a time
+limit, and a process that is replaced after a failure; after `--seconds` altogether the rest is not launched.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ from sassir.verify.differential import Original, differential
 from sassir.verify.ladder import Pair
 
 BENCH = Path(__file__).parent
+MUTANTS = BENCH / "results" / "semantic-mutants.json"
 ARCH = "sm_90"
 SECONDS = 20
 """For one mutant in the emulator."""
 PROOF_SECONDS = 5
 """For the proof of one."""
+LAUNCH_SECONDS = 5
+"""For one launch on the GPU."""
 STEP = 10
 """Mutants after which the file is written."""
 CAUGHT = 0.98
@@ -133,7 +137,8 @@ def run_emulate(options: argparse.Namespace) -> int:
                 write_record(options.output, {"mutants": done})
         alarms = [alarm for alarm in pool.map(false_alarm, [entry.kernel for entry in entries]) if alarm]
     unsound = _unsound(done)
-    write_record(options.output, {"identical": len(entries), "false_alarms": alarms, "unsound": unsound, "mutants": done})
+    head = {"date": date.today().isoformat(), "commit": find_commit(), "identical": len(entries)}
+    write_record(options.output, {**head, "false_alarms": alarms, "unsound": unsound, "mutants": done})
     print(f"{_count(done)}; {len(alarms)} false alarms; {time.perf_counter() - begin:.0f} s; written to {options.output}")
     return 1 if alarms or unsound else 0
 
@@ -166,17 +171,17 @@ def run_launch(options: argparse.Namespace) -> int:
     record: dict[str, Any] = json.loads(options.mutants.read_text(encoding="utf-8"))
     mutants = read_record(options.mutants)
     begin = time.perf_counter()
-    with Worker(timeout=5) as worker:
+    with Worker(LAUNCH_SECONDS) as worker:
         info, device = worker.describe_device(), Device(worker)
         for mutant in mutants:
-            if options.faults or not _faulted(mutant):
+            if time.perf_counter() - begin < options.seconds and (options.faults or not _faulted(mutant)):
                 mutant.gpu, mutant.gpu_detail = device.compare(mutant)
                 print(f"{mutant.kernel:18}{mutant.kind:18}{mutant.emulator:10}{mutant.gpu:10} {mutant.after}", flush=True)
     changed = [m for m in mutants if m.gpu in CHANGED]
     missed = [m for m in changed if m.emulator != "fails"]
     share = 1 - len(missed) / max(1, len(changed))
     record["unsound"] = _unsound(mutants)
-    holds = share >= CAUGHT and not record["false_alarms"] and not record["unsound"]
+    holds = bool(changed) and share >= CAUGHT and not record["false_alarms"] and not record["unsound"]
     summary = {
         "device": info._asdict(),
         "date": date.today().isoformat(),
@@ -190,7 +195,7 @@ def run_launch(options: argparse.Namespace) -> int:
     }
     path = options.output / f"semantic-mutants-{info.name.lower().replace(' ', '-')}-{date.today().isoformat()}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_record(path, {**summary, **record, "mutants": mutants})
+    write_record(path, {**record, **summary, "mutants": mutants})
     print(f"{len(changed)} of {summary['launched']} mutants change the GPU's results, {share:.1%} of them were caught; written to {path}")
     return 0 if holds else 1
 
@@ -208,10 +213,11 @@ def main() -> int:
     first.add_argument("-n", "--count", type=int, default=500)
     first.add_argument("-j", "--jobs", type=int, help="processes (default: one a processor)")
     first.add_argument("--symbolic", action="store_true", help="try to prove each mutant equal, too")
-    first.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
+    first.add_argument("-o", "--output", type=Path, default=MUTANTS, metavar="FILE")
     first.set_defaults(run=run_emulate)
     second = commands.add_parser("launch")
-    second.add_argument("mutants", type=Path, metavar="FILE")
+    second.add_argument("mutants", type=Path, nargs="?", default=MUTANTS, metavar="FILE")
+    second.add_argument("--seconds", type=float, default=150)
     second.add_argument("--faults", action="store_true", help="launch also those that the emulator refuses: slow")
     second.add_argument("-o", "--output", type=Path, default=BENCH / "results", metavar="DIR")
     second.add_argument("--commit", help="what to record as commit, where git does not know")

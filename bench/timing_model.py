@@ -8,8 +8,8 @@ accesses move is counted in the emulator, over blocks of the very launch (`sassi
 samples are kept in DIR. Candidates are the optimised cubins that were measured, KERNEL.LAUNCH.cubin; what is missing there is
 made with the pipeline as it is now. Writes bench/results/timing-model-nvidia-h200-*.json.
 
-The estimate sees every second kernel by name and its first timed launch; the others are held out. It changes no number of a
-single kernel, only those of `Overheads` and the latency of memory.
+The estimate sees every second kernel by name; the others are held out. It changes no number of a single kernel, only those of
+`Overheads` and the latency of memory.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,8 +31,8 @@ from sassir.gpu.suite import Entry, find_suite
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
 from sassir.optimize import optimise_cubin, read_pipeline
 from sassir.timing import Prediction, Profile, Shape, Traffic
-from sassir.timing.kernels import first_level, predict_kernel, read_kernels, shapes_of
-from sassir.timing.sample import sample
+from sassir.timing.kernels import Kernel, first_level, predict_kernel, read_kernels, shapes_of
+from sassir.timing.sample import Sampled, sample
 
 BENCH = Path(__file__).parent
 ARCH = "sm_90"
@@ -58,16 +59,19 @@ def main() -> int:
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="all by default")
     parser.add_argument("--samples", type=Path, required=True, metavar="DIR", help="where samples are kept")
     parser.add_argument("--candidates", type=Path, metavar="DIR", help="optimised cubins, KERNEL.LAUNCH.cubin")
+    parser.add_argument("--launch", metavar="NAME", help="only this launch of each kernel (default: all that were timed)")
     parser.add_argument("--fit", action="store_true", help="estimate the overheads instead of comparing")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE")
     options = parser.parse_args()
     entries = find_suite(BENCH, ARCH, options.kernels)
     identity, optimised = newest("suite-identity"), newest("suite-optimize-launch")
-    originals = list(cases(entries, identity, lambda entry, launch: entry.cubin.read_bytes(), "original"))
+    originals = list(cases(entries, identity, options.launch, lambda entry, launch: entry.cubin.read_bytes(), "original"))
     if options.fit:
-        fit([(case, profiles(case, options.samples)) for case in originals if case.launch == case.entry.file.timed[0]])
+        fit([(case, profiles(case, options.samples)) for case in originals])
         return 0
-    candidates = list(cases(entries, optimised, lambda entry, launch: candidate(entry, launch, options.candidates), "optimised"))
+    candidates = list(
+        cases(entries, optimised, options.launch, lambda entry, launch: candidate(entry, launch, options.candidates), "optimised")
+    )
     found = compare(originals, candidates, options.samples, optimised)
     head = {"device": identity["device"], "date": date.today().isoformat(), "clock_mhz": HIERARCHIES[ARCH].clock}
     name = f"timing-model-nvidia-h200-{head['date']}.json"
@@ -82,12 +86,14 @@ def newest(name: str) -> dict[str, Any]:
     return max([json.loads(file.read_text()) for file in (BENCH / "results").glob(f"{name}-*.json")], key=lambda found: found["date"])
 
 
-def cases(entries: Sequence[Entry], results: dict[str, Any], cubin: Callable[[Entry, str], bytes], variant: str) -> Iterator[Case]:
-    """What was timed, of the kernels in `entries`."""
+def cases(
+    entries: Sequence[Entry], results: dict[str, Any], launch: str | None, cubin: Callable[[Entry, str], bytes], variant: str
+) -> Iterator[Case]:
+    """What was timed, of the kernels in `entries`: one launch of each, or all."""
     by_kernel = {entry.kernel: entry for entry in entries}
     side = "original" if variant == "original" else "candidate"
     for result in results["results"]:
-        if result["measured"] and result["kernel"] in by_kernel:
+        if result["measured"] and result["kernel"] in by_kernel and launch in (None, result["launch"]):
             entry, measured = by_kernel[result["kernel"]], result["measured"]
             seconds = measured["comparison"][side]["median"]
             yield Case(entry, result["launch"], cubin(entry, result["launch"]), variant, seconds, measured["shares"].get("bytes", 0.0))
@@ -107,23 +113,32 @@ def profiles(case: Case, folder: Path) -> list[tuple[Profile, int]]:
     path = folder / f"{case.entry.kernel}.{case.launch}.{case.variant}.json"
     if not path.is_file():
         launch = case.entry.file.launch(case.launch)
-        kernels = {kernel.function.name: kernel for kernel in read_kernels(case.cubin)}
+        kernels = kernels_of(case.cubin)
         size = min([first_level(kernels[name], shape) for name, shape in shapes_of(kernels, launch, str(path))])
-        steps = [
-            [s.profile.executions, [[line, *t] for line, t in s.profile.traffic.items()], s.profile.source, s.blocks]
-            for s in sample(case.cubin, launch, size)
-        ]
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(steps))
+        path.write_text(json.dumps([plain(found) for found in sample(case.cubin, launch, size)]))
     return [
-        (Profile(executions, {line: Traffic(*traffic) for line, *traffic in moved}, source), blocks)
-        for executions, moved, source, blocks in json.loads(path.read_text())
+        (Profile(executions, slowest, {line: Traffic(*traffic) for line, *traffic in moved}, source), blocks)
+        for executions, slowest, moved, source, blocks in json.loads(path.read_text())
     ]
+
+
+@cache
+def kernels_of(cubin: bytes) -> dict[str, Kernel]:
+    """The kernels of a cubin by name."""
+    return {kernel.function.name: kernel for kernel in read_kernels(cubin)}
+
+
+def plain(found: Sampled) -> list[Any]:
+    """A sample as JSON has it; `profiles` reads it."""
+    profile = found.profile
+    moved = [[line, *traffic] for line, traffic in profile.traffic.items()]
+    return [profile.executions, profile.slowest, moved, profile.source, found.blocks]
 
 
 def predictions(case: Case, known: Sequence[tuple[Profile, int]], hierarchy: Hierarchy) -> list[Prediction]:
     """The prediction of each step."""
-    kernels = {kernel.function.name: kernel for kernel in read_kernels(case.cubin)}
+    kernels = kernels_of(case.cubin)
     shapes: Sequence[tuple[str, Shape]] = shapes_of(kernels, case.entry.file.launch(case.launch), case.entry.kernel)
     return [predict_kernel(kernels[name], shape, profile, hierarchy) for (name, shape), (profile, _) in zip(shapes, known, strict=True)]
 
@@ -154,29 +169,22 @@ def compare(originals: Sequence[Case], candidates: Sequence[Case], folder: Path,
                 "blocks": [blocks for _, blocks in known],
             }
         )
-        print(
-            f"{case.entry.kernel:18}{case.launch:8}{rows[-1]['predicted_us']:10.1f} predicted{rows[-1]['measured_us']:10.1f} µs", flush=True
-        )
+        print(f"{case.entry.kernel:18}{case.launch:8}{microseconds(found):10.1f} predicted{case.seconds * 1e6:10.1f} µs", flush=True)
     before = {(row["kernel"], row["launch"]): row["predicted_us"] for row in rows}
     measured = {(r["kernel"], r["launch"]): r["measured"]["comparison"]["ratio"] for r in optimised["results"] if r["measured"]}
-    changes = [
-        {
-            "kernel": case.entry.kernel,
-            "launch": case.launch,
-            "predicted": round(
-                before[case.entry.kernel, case.launch] / microseconds(predictions(case, profiles(case, folder), hierarchy)), 3
-            ),
-            "measured": round(measured[case.entry.kernel, case.launch], 3),
-        }
-        for case in candidates
-    ]
+    changes: list[dict[str, Any]] = []
+    for case in candidates:
+        place = case.entry.kernel, case.launch
+        after = microseconds(predictions(case, profiles(case, folder), hierarchy))
+        ratios = {"predicted": round(before[place] / after, 3), "measured": round(measured[place], 3)}
+        changes.append({"kernel": place[0], "launch": place[1]} | ratios)
     return {"summary": summary(rows, changes), "kernels": rows, "changes": changes}
 
 
 def held_out(case: Case, originals: Sequence[Case]) -> bool:
-    """Whether the estimate of the overheads has not seen this launch."""
+    """Whether the estimate of the overheads has not seen this kernel."""
     names = sorted({other.entry.kernel for other in originals})
-    return names.index(case.entry.kernel) % 2 == 1 or case.launch != case.entry.file.timed[0]
+    return names.index(case.entry.kernel) % 2 == 1
 
 
 def summary(rows: Sequence[dict[str, Any]], changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -223,6 +231,7 @@ def ranks(values: Sequence[float]) -> list[float]:
 
 STEPS: dict[str, tuple[float, ...]] = {
     "memory_latency": (0.85, 0.93, 1.07, 1.15),
+    "second_rate": (0.6, 0.8, 1.25),
     "branch": (0.5, 2.0),
     "constant": (0.8, 1.25),
     "block_start": (0.6, 0.8, 1.25, 1.6),
@@ -247,7 +256,7 @@ def fit(known: Sequence[tuple[Case, Sequence[tuple[Profile, int]]]]) -> None:
                 if (found := deviation(halves[0], tried)) < least - 1e-4:
                     best, least, better = tried, found, True
                     print(f"{name} x {factor}: {least:.4f}", flush=True)
-    print(f"memory latency {best.memory_latency}, {best.overheads}")
+    print(f"memory latency {best.memory_latency}, second level {best.second_rate:.0f} bytes a cycle, {best.overheads}")
     for half, name in zip(halves, ("estimated from", "held out"), strict=True):
         print(f"{name}: {len(half)} kernels, mean deviation {deviation(half, best):.3f}, before {deviation(half, HIERARCHIES[ARCH]):.3f}")
 
@@ -256,6 +265,8 @@ def changed(hierarchy: Hierarchy, name: str, factor: float) -> Hierarchy:
     """With one number multiplied."""
     if name == "memory_latency":
         return hierarchy._replace(memory_latency=round(hierarchy.memory_latency * factor))
+    if name == "second_rate":
+        return hierarchy._replace(second_rate=hierarchy.second_rate * factor)
     return hierarchy._replace(overheads=hierarchy.overheads._replace(**{name: getattr(hierarchy.overheads, name) * factor}))
 
 

@@ -16,12 +16,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from sassir.analysis.effects import effects
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import P, R
 from sassir.passes.dce import drop_dead_code
+from sassir.rewrite.arms import needs_guard
 from sassir.rewrite.build import arguments_of, instruction, name_of, rewritten
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
@@ -75,7 +75,7 @@ class _Arms(NamedTuple):
 
     def ways(self) -> list[list[SSAValue]]:
         """What comes to the joint by each way out, in the order of the branches, and at last by going on."""
-        passed = {a: v for block in self.blocks() for a, v in zip(block.args, _passed_to(block), strict=True)}
+        passed: dict[SSAValue, SSAValue] = {a: v for block in self.blocks() for a, v in zip(block.args, _passed_to(block), strict=True)}
         last, on = self.spine[-1], self.on[-1]
         edges = [*[(branch, 1 - i) for branch, i in zip(self.spine, self.on, strict=True)], (last, on)]
         found: list[list[SSAValue]] = []
@@ -181,10 +181,10 @@ def _arms(head: Block, rooted: set[Block]) -> _Arms | None:
         for i, successor in enumerate(last.successors):
             own = successor is not head and successor not in rooted and len(successor.predecessors()) == 1 and _only_computes(successor)
             ends.append(successor.last_op.successors[0] if own and successor.last_op is not None else successor)
-            branching += [i] if own and decides(successor.last_op) else []
+            branching += [i] if own and successor.last_op is not None and decides(successor.last_op) else []
         spine.append(last)
         on.append(branching[0] if branching else 1)
-        outs = {end for i, end in enumerate(ends) if i not in branching} | ({joint} if joint is not None else set())
+        outs = {end for i, end in enumerate(ends) if i not in branching} | {b for b in [joint] if b is not None}
         if len(outs) != 1 or head in outs:
             return None
         (joint,) = outs
@@ -202,8 +202,7 @@ def _only_computes(block: Block) -> bool:
 
 
 def _computes(op: Operation) -> bool:
-    found = effects(op)
-    return isinstance(op, SassInstruction) and found.pure and op.place is None and not (found.loads and op.reads)
+    return isinstance(op, SassInstruction) and op.place is None and not needs_guard(op)
 
 
 def _guard(branch: SassBranch) -> SSAValue:

@@ -8,21 +8,22 @@ anything; it gets 0.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from sassir.analysis.affine import Affine
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
+from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
-from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import R
@@ -48,7 +49,8 @@ class _Access(NamedTuple):
     op: SassInstruction
     slots: tuple[int, ...]
     """Byte offsets of the words that it touches, from the initial stack pointer; with an index: of those that it may touch."""
-    index: SSAValue | None
+    chosen_by: SSAValue | None
+    """The index."""
     first: int
     """The index that means the first of the slots; the following ones mean the others."""
 
@@ -61,7 +63,7 @@ class PromoteLocal(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             found = _accesses(kernel, Affine(known))
             if found:
                 _promote(kernel, found, known)
@@ -85,7 +87,9 @@ def _accesses(kernel: KernelOp, forms: Affine) -> list[_Access]:
                 found.append(access)
                 derived.update(op.reads[:1])
     base = symbols.pop() if len(symbols) == 1 else None
-    if not isa(base, SSAValue[Attribute]) or base.owner not in kernel.body.blocks[0].ops or kernel.body.blocks[0].predecessors():
+    entry = kernel.body.blocks[0]
+    first = base.owner if isa(base, SSAValue[Attribute]) else None
+    if not isa(base, SSAValue[Attribute]) or not isinstance(first, Operation) or first.parent is not entry or entry.predecessors():
         return []
     return found if not any(_escapes(value, found) for value in [base, *derived]) else []
 
@@ -145,15 +149,33 @@ def _promote(kernel: KernelOp, found: Sequence[_Access], known: Propagation) -> 
         entry.insert_op_before(start, first)
         variables[slot] = start.results[0]
     definitions: dict[SSAValue, SSAValue] = {}
-    accesses = {access.op for access in found}
+    words = {access.op: [variables[slot] for slot in access.slots] for access in found}
+    indexed = [access for access in found if access.chosen_by is not None]
+    at_joints = _store_at_joints(indexed, words, known, definitions)
     for access in found:
-        slots = [variables[slot] for slot in access.slots]
-        if access.index is None:
-            definitions.update(zip(replace_by_moves(access.op, slots), slots, strict=False))
-            continue
-        elements = dict(enumerate(slots, access.first))
-        if access.op.results:
-            replace_load(access.op, access.index, elements)
-        elif not store_at_joint(access.op, access.index, elements, lambda value: known.range(value).value, accesses, definitions):
-            replace_store(access.op, access.index, elements, definitions)
+        elements = dict(enumerate(words[access.op], access.first))
+        if access.chosen_by is None:
+            definitions.update(zip(replace_by_moves(access.op, words[access.op]), words[access.op], strict=False))
+        elif access.op.results:
+            replace_load(access.op, access.chosen_by, elements)
+        elif access.op not in at_joints:
+            replace_store(access.op, access.chosen_by, elements, definitions)
     reconstruct(kernel.body, definitions, lambda _, value: value.type)
+
+
+Words = Mapping[SassInstruction, Sequence[SSAValue]]
+"""The variables that an access may touch."""
+
+
+def _store_at_joints(
+    indexed: Sequence[_Access], words: Words, known: Propagation, definitions: dict[SSAValue, SSAValue]
+) -> set[SassInstruction]:
+    """Let stores happen on the edges that tell their index, one for each joint, while all accesses are still in their places."""
+    done: dict[SSAValue, SassInstruction] = {}
+    for op, _, index, first in indexed:
+        if index is None or op.results or any(index.owner is other.owner for other in done):
+            continue
+        elements = dict(enumerate(words[op], first))
+        if store_at_joint(op, index, elements, lambda value: known.range(value).value, words, definitions):
+            done[index] = op
+    return set(done.values())

@@ -8,7 +8,7 @@ threads may not rely on any value but the last. Shared memory stays as it is: th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.arguments import arguments
 from sassir.analysis.counted import home
-from sassir.analysis.flow import flow_of
+from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
 from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import forwarded, own_operands
@@ -56,9 +56,22 @@ class PromoteMemory(ModulePass):
 def promote_memory(kernel: KernelOp, facts: KernelFacts) -> int:
     """Returns the number of words that became variables, each loop around them counted."""
     promoted = 0
-    while (found := next(_promotable(kernel.body, facts), None)) is not None:
-        _promote(kernel.body, *found)
-        promoted += 1
+    while found := _sweep(kernel.body, facts):
+        promoted += found
+    return promoted
+
+
+def _sweep(region: Region, facts: KernelFacts) -> int:
+    """Promote what can be, inner loops first, until new blocks change what the loops are."""
+    flow = flow_of(region)
+    promoted = 0
+    for loop in region_loops(region):
+        words = _words(loop, flow, facts) if loop.preheader is not None else []
+        if words:
+            _promote(region, loop, words)
+            promoted += len(words)
+        if len(region.blocks) > len(flow.blocks):
+            break
     return promoted
 
 
@@ -68,26 +81,28 @@ class _Word(NamedTuple):
     always: SassInstruction
     """One that every run of the loop makes; a store if there is one."""
     accesses: tuple[SassInstruction, ...]
-    count: int
+    size: int
     """Words of 32 bits."""
 
 
-def _promotable(region: Region, facts: KernelFacts) -> Iterator[tuple[RegionLoop, _Word]]:
-    blocks, number, cfg = flow_of(region)
-    for loop in region_loops(region):
-        inside = [b for b in blocks if b in loop.blocks]
-        found = _accesses(inside, facts) if loop.preheader is not None else {}
-        exits = [number[block] for block, _ in _exits(inside)]
-        words: dict[Hashable, list[SassInstruction]] = {}
-        for op, this in found.items():
-            if is_word_access(op, this) and all(home(v) not in loop.blocks for v in _address(op)):
-                words.setdefault(this.place, []).append(op)
-        for same in words.values():
-            always = [op for op in same if op.guard is None and all(cfg.dominates(number[_home(op)], e) for e in exits)]
-            stores = [op for op in always if not op.results]
-            needed = stores if any(not op.results for op in same) else always
-            if needed and not _disturbed(same, found, facts):
-                yield loop, _Word(needed[0], tuple(same), found[same[0]].words)
+def _words(loop: RegionLoop, flow: Flow, facts: KernelFacts) -> list[_Word]:
+    """The words that can be variables in a loop."""
+    blocks, number, cfg = flow
+    inside = [b for b in blocks if b in loop.blocks]
+    found = _accesses(inside, facts)
+    exits = [number[block] for block, _ in _exits(inside)]
+    places: dict[Hashable, list[SassInstruction]] = {}
+    for op, this in found.items():
+        if is_word_access(op, this) and all(home(v) not in loop.blocks for v in _address(op)):
+            places.setdefault(this.place, []).append(op)
+    words: list[_Word] = []
+    for same in places.values():
+        always = [op for op in same if op.guard is None and all(cfg.dominates(number[_home(op)], e) for e in exits)]
+        stores = [op for op in always if not op.results]
+        needed = stores if any(not op.results for op in same) else always
+        if needed and not _disturbed(same, found, facts):
+            words.append(_Word(needed[0], tuple(same), found[same[0]].words))
+    return words
 
 
 def _home(op: Operation) -> Block:
@@ -122,23 +137,28 @@ def _exits(blocks: Sequence[Block]) -> list[tuple[Block, int]]:
     return [(block, i) for block, i, successor in edges if successor not in blocks]
 
 
-def _promote(region: Region, loop: RegionLoop, word: _Word) -> None:
+def _promote(region: Region, loop: RegionLoop, words: Sequence[_Word]) -> None:
     """Load the words in front of the loop, let its accesses be moves, and store the words on the edges out of it."""
     assert loop.preheader is not None
     assert loop.preheader.last_op is not None
-    loads = [op for op in word.accesses if op.results]
-    start = [without_guard(loads[0])] if loads else [instruction("MOV =R, RZ") for _ in range(word.count)]
-    loop.preheader.insert_ops_before(start, loop.preheader.last_op)
-    variables = [result for op in start for result in op.results]
-    if len(loads) < len(word.accesses):
-        for block, i in _exits([b for b in region.blocks if b in loop.blocks]):
-            target = _edge_block(region, block, i)
-            first = next(op for op in target.ops if not isinstance(op, LabelOp))
-            target.insert_op_before(_store(word.always, variables), first)
     definitions: dict[SSAValue, SSAValue] = {}
-    for op in word.accesses:
-        definitions.update(zip(replace_by_moves(op, variables), variables, strict=False))
+    for word in words:
+        loads = [op for op in word.accesses if op.results]
+        start = [without_guard(loads[0])] if loads else [instruction("MOV =R, RZ") for _ in range(word.size)]
+        loop.preheader.insert_ops_before(start, loop.preheader.last_op)
+        variables = [result for op in start for result in op.results]
+        if len(loads) < len(word.accesses):
+            _store_behind(region, loop, word.always, variables)
+        for op in word.accesses:
+            definitions.update(zip(replace_by_moves(op, variables), variables, strict=False))
     reconstruct(region, definitions, lambda _, value: value.type)
+
+
+def _store_behind(region: Region, loop: RegionLoop, model: SassInstruction, variables: Sequence[SSAValue]) -> None:
+    for block, i in _exits([b for b in region.blocks if b in loop.blocks]):
+        target = _edge_block(region, block, i)
+        first = next(op for op in target.ops if not isinstance(op, LabelOp))
+        target.insert_op_before(_store(model, variables), first)
 
 
 def _store(model: SassInstruction, values: Sequence[SSAValue]) -> SassInstruction:

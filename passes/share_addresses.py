@@ -14,13 +14,14 @@ from xdsl.passes import ModulePass
 from sassir.analysis.affine import Affine, Form
 from sassir.analysis.arguments import arguments
 from sassir.analysis.flow import flow_of
-from sassir.analysis.propagation import Propagation
-from sassir.dialect.facts import facts_of, record_use
+from sassir.analysis.propagated import propagate
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.chains import shorten_chains
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
 
@@ -35,15 +36,17 @@ Base = tuple[tuple[SSAValue, ...], int]
 
 @dataclass(frozen=True)
 class ShareAddresses(ModulePass):
-    """Addresses that differ by a number are computed once."""
+    """Addresses that differ by a number are computed once, and pointers go on in one step."""
 
     name = "sass-share-addresses"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             if share_addresses(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
+                drop_dead_code(kernel.body)
+            if shorten_chains(kernel, arch):
                 drop_dead_code(kernel.body)
 
 

@@ -15,9 +15,10 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
+from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
 from sassir.dialect.edges import decides, forwarded
-from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import UR, R
@@ -39,7 +40,7 @@ class Specialize(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             before = reachable(kernel)
-            propagation = Propagation(kernel, facts_of(kernel), arch)
+            propagation = propagate(kernel, arch)
             if _Specializer(propagation, arch).run(kernel):
                 record_use(kernel, propagation.used)
                 drop_unreachable(kernel, before)

@@ -27,14 +27,14 @@ from sassir.analysis.ranges import LARGEST
 from sassir.analysis.shared import SharedAccess, all_shared_accesses
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import SHARED, KernelOp, LabelOp
+from sassir.dialect.operations import SHARED, KernelOp, LabelOp, added_shared
 from sassir.dialect.registers import UR
 from sassir.dialect.syntax import written
 from sassir.errors import TranslationError
 from sassir.isa.semantics.evaluator import Words
 from sassir.passes.dce import drop_dead_code
 from sassir.passes.gvn import number_values
-from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
+from sassir.rewrite.build import addition, arguments_of, encodable, instruction, name_of, rewritten, signed
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
 
@@ -83,6 +83,7 @@ class SwizzleShared(ModulePass):
 
 def swizzle_shared(kernel: KernelOp, arch: str, static: int) -> Swizzle | None:
     """Swizzle the accesses of one kernel with `static` bytes of static shared memory. Returns how, None if it stayed as it was."""
+    static += added_shared(kernel)
     facts = facts_of(kernel)
     accesses = all_shared_accesses(kernel)
     if not accesses or facts.block is None or facts.shared is None or (facts.shared and static % LINE):
@@ -97,7 +98,7 @@ def swizzle_shared(kernel: KernelOp, arch: str, static: int) -> Swizzle | None:
     record_use(kernel, {*known.used, "block", "shared"})
     rest = -(static + facts.shared) % LINE
     if rest:
-        kernel.attributes[SHARED] = IntAttr(rest)
+        kernel.attributes[SHARED] = IntAttr(added_shared(kernel) + rest)
     number_values(kernel)
     drop_dead_code(kernel.body)
     return chosen
@@ -141,14 +142,26 @@ class _Rewriter:
         op, offset = access.op, access.offset & LARGEST
         if not access.terms:
             return _before(op, instruction(f"MOV =R, {self.swizzle.of(offset):#x}")), 0
-        base = _base(access)
+        base = self._base(access)
         split = self._split(base, offset)
         if split is None:
-            moved = _before(op, instruction(f"IADD3 =R, $R, {access.offset:#x}, RZ", [base]))
+            moved = _before(op, addition("$R", signed(offset), [base], self.known.arch))
             return self._place(moved), 0
         flipped, displacement = split
         place = self._place(base)
         return _before(op, instruction(f"LOP3.LUT =R, $R, {flipped:#x}, RZ, {_XOR}, !PT", [place])) if flipped else place, displacement
+
+    def _base(self, access: SharedAccess) -> SSAValue:
+        """The sum of the registers of an address, in one of them."""
+        total: SSAValue | None = None
+        for value, scale in access.terms:
+            if isinstance(value.type, UR):
+                value = _before(access.op, instruction("MOV =R, $UR", [value]))
+            if scale > 1:
+                value = _before(access.op, instruction(f"SHF.L.U32 =R, $R, {scale.bit_length() - 1:#x}, RZ", [value]))
+            total = value if total is None else _before(access.op, addition("$R", "$R", [total, value], self.known.arch))
+        assert total is not None
+        return total
 
     def _split(self, base: SSAValue, offset: int) -> tuple[int, int] | None:
         """What to XOR to the place of `base`, and what to add then, for the place of `base` + `offset`.
@@ -174,19 +187,6 @@ class _Rewriter:
             _behind(base, [shifted, added])
             found = self.places[base] = added.results[0]
         return found
-
-
-def _base(access: SharedAccess) -> SSAValue:
-    """The sum of the registers of an address, in one of them."""
-    total: SSAValue | None = None
-    for value, scale in access.terms:
-        if isinstance(value.type, UR):
-            value = _before(access.op, instruction("MOV =R, $UR", [value]))
-        if scale > 1:
-            value = _before(access.op, instruction(f"SHF.L.U32 =R, $R, {scale.bit_length() - 1:#x}, RZ", [value]))
-        total = value if total is None else _before(access.op, instruction("IADD3 =R, $R, $R, RZ", [total, value]))
-    assert total is not None
-    return total
 
 
 def _before(op: SassInstruction, new: SassInstruction) -> SSAValue:

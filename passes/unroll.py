@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.counted import CountedLoop, counted_loop, home
 from sassir.analysis.guarded_loops import guarded_loops
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.analysis.region_loops import region_loops
 from sassir.analysis.simulated import SimulatedLoop, simulated_loop
 from sassir.dialect.facts import facts_of, record_use
@@ -27,6 +27,7 @@ from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
 from sassir.rewrite.unroll import unroll, unroll_completely, unroll_evenly
+from sassir.schedule.budget import running_threads
 
 FULL_SIZE = 512
 """A loop with loads is unrolled completely if that makes no more instructions."""
@@ -36,7 +37,10 @@ poly_strict, unrolled to 320 instructions without a load, takes 1.36 times as lo
 SIZE = 320
 """Instructions that the copies of a loop together shall not exceed."""
 LOADS = 16
-"""Loads of the copies together that are enough to fill the time of one."""
+"""Loads of the copies together that are enough to fill the time of one where the multiprocessor is full of threads."""
+IN_FLIGHT = 32 << 10
+"""Bytes that a multiprocessor has to have asked for at a time: an H200 delivers 4.3 TB/s to 132 of them after some 0.65 us, which is
+21 KB, and threads do not ask all at once."""
 _LOADS = frozenset({"LD", "LDG", "LDL", "LDS"})
 _FAR_LOADS = frozenset({"LD", "LDG", "LDS"})
 """Those whose time copies of a loop are to fill; local memory is in the first-level cache."""
@@ -55,7 +59,7 @@ class Unroll(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             loops = [loop for loop in region_loops(kernel.body) if loop.innermost and not loop.calls]
             counted = [found for loop in loops if (found := counted_loop(loop, known) or simulated_loop(loop, known))]
             guarded = guarded_loops(kernel)
@@ -79,7 +83,9 @@ class Unroll(ModulePass):
         if not self.partial or isinstance(counted, SimulatedLoop):
             return False
         far = sum(op.MNEMONIC in _FAR_LOADS for op in ops)
-        factor = self.factor if self.factor is not None else _factor(counted, len(ops), far)
+        scarce = counted.trips is not None and any(op.MNEMONIC == "LDG" for op in ops)
+        threads = running_threads(arch, facts_of(kernel)) if scarce else IN_FLIGHT
+        factor = self.factor if self.factor is not None else _factor(counted, len(ops), far, max(LOADS, IN_FLIGHT // (4 * threads)))
         if factor > 1 and counted.trips is not None and counted.trips % factor == 0:
             unroll_evenly(kernel, counted, factor)
             return True
@@ -89,9 +95,9 @@ class Unroll(ModulePass):
         return True
 
 
-def _factor(counted: CountedLoop, size: int, loads: int) -> int:
+def _factor(counted: CountedLoop, size: int, loads: int, wanted: int) -> int:
     """A power of two: as many copies as give enough loads, in no more code than fits; 1 for a loop without loads."""
     factor = 1
-    while loads and factor * 2 * size <= SIZE and factor * loads < LOADS and (counted.trips is None or factor * 2 <= counted.trips):
+    while loads and factor * 2 * size <= SIZE and factor * loads < wanted and (counted.trips is None or factor * 2 <= counted.trips):
         factor *= 2
     return factor

@@ -6,12 +6,11 @@ from abc import ABC, abstractmethod
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.stack import grow_frame, put_first
 from sassir.allocation.storage import WORD, MemoryStorage
-from sassir.dialect.operations import SHARED, KernelOp
+from sassir.dialect.operations import SHARED, KernelOp, added_shared
 from sassir.machine.constant_bank import constant_bank
 from sassir.rewrite.build import instruction
 
@@ -61,9 +60,7 @@ class SharedMemory(Room):
             raise AllocationError("cannot spill to shared memory: how many threads a block has is not known; state it as a fact")
         self._row = -(-threads // _LANES) * _LANES * WORD
         """Bytes of one slot of all threads."""
-        known = kernel.attributes.get(SHARED)
-        self._added = known.data if isa(known, IntAttr[int]) else 0
-        """Bytes that a pass gave to the kernel itself."""
+        self._added = added_shared(kernel)
         self._used = used + self._added
         self._rows = 0
         self._address: SSAValue | None = None

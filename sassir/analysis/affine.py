@@ -175,7 +175,7 @@ class Affine:
         if len(carries) != 1 or carries[0] not in [v for x in b for v in x.values] or op.modifiers is not None or upper.modifiers is None:
             return None
         match (op.MNEMONIC.removeprefix("U"), upper.MNEMONIC.removeprefix("U"), upper.modifiers.data):
-            case ("IADD3", "IADD3", "X"):
+            case ("IADD3", "IADD3", "X") | ("IADD3", "IMAD", "X") if upper.MNEMONIC != "IMAD" or b[0].integer == b[1].integer == 0:
                 lows, highs = sorted(a[:3], key=_is_number), sorted(b[:3], key=_is_number)  # a sum: any low with any high
                 return _sum([self._joined(x, y, depth) for x, y in zip(lows, highs, strict=True)], 2 * WORD_BITS)
             case ("LEA", "LEA", "HI.X.SX32") if a[2].integer is not None and a[0].values == b[0].values and len(a[0].values) == 1:

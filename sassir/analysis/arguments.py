@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 
 from sassir import isa
 from sassir.asm.operand import HOLE, Operand
+from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.sample import sample
 from sassir.dialect.template import TemplateAttr
@@ -49,21 +50,36 @@ def destinations(mnemonic: str, modifiers: str, template: TemplateAttr) -> froze
     return frozenset() if roles is None else frozenset([access.operand for access in roles.writes])
 
 
-def arguments(op: SassInstruction) -> list[Argument]:
-    """The operands of `op` from left to right; those that its text hides are left out."""
-    template: TemplateAttr = op.template
-    written = destinations(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", template)
+class _Place(NamedTuple):
+    """Where the values of an operand are among those that the operation reads, and among its results."""
+
+    operand: Operand
+    reads: slice
+    results: slice
+    written: bool
+
+
+@cache
+def _places(mnemonic: str, modifiers: str, template: TemplateAttr) -> tuple[_Place, ...]:
+    written = destinations(mnemonic, modifiers, template)
     holes = iter(template.data.holes)
-    reads, writes = iter(op.reads), iter(op.results)
-    found: list[Argument] = []
+    found: list[_Place] = []
+    read = result = 0
     for argument in template.data.arguments:
-        values: list[SSAValue] = []
-        results: list[SSAValue] = []
+        first_read, first_result = read, result
         for register in argument.registers:
             if register is None:
                 hole = next(holes)
-                values += [next(reads) for _ in range(hole.width * hole.reads)]
-                results += [next(writes) for _ in range(hole.width * hole.writes)]
+                read += hole.width * hole.reads
+                result += hole.width * hole.writes
         operand = Operand.of(argument.template, tuple([HOLE if r is None else r for r in argument.registers]))
-        found.append(Argument(operand, tuple(values), tuple(results), len(found) in written))
-    return found
+        found.append(_Place(operand, slice(first_read, read), slice(first_result, result), len(found) in written))
+    return tuple(found)
+
+
+def arguments(op: SassInstruction) -> list[Argument]:
+    """The operands of `op` from left to right; those that its text hides are left out."""
+    modifiers = op.modifiers
+    places = _places(op.MNEMONIC, modifiers.data if modifiers is not None else "", op.template)
+    reads, results = tuple(internals.operands(op)), tuple(op.results)
+    return [Argument(operand, reads[r], results[w], written) for operand, r, w, written in places]

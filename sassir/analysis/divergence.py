@@ -42,7 +42,8 @@ class Divergence:
             for target in targets:
                 self._predecessors[target].append(block)
         exits = [b for b, targets in enumerate(self._calls.successors) if not targets]
-        self._postdominators = Cfg(self._predecessors, exits).dominators
+        self.postdominators = Cfg(self._predecessors, exits).dominators
+        """For each block the next one that every path from it comes to, calls left out; -1 for none."""
         self._ends: dict[int, int] = {}
         """For each block where the warp may be split, the block where it is together again; -1 for none in its function."""
         self._inside: set[int] = set()
@@ -118,7 +119,7 @@ class Divergence:
 
         That is the first block to which all ways lead, if each comes to it through a BSYNC, or there is a WARPSYNC in it.
         """
-        end, together = self._postdominators[block], True
+        end, together = self.postdominators[block], True
         found: list[int] = []
         passed = {-1}
         work = [(s, False) for s in self._calls.successors[block]]
@@ -129,13 +130,24 @@ class Divergence:
             elif b not in passed:
                 passed.add(b)
                 if b in self._ends:
-                    work.append((self._ends[b], True))
+                    inner = self._ends[b]
+                    if self._is_behind(inner, end):  # not before the split inside of this one is over
+                        work, end, together = [*work, (end, False)], inner, True
+                    work.append((inner, True))
                 else:
                     found.append(b)
                     work += [(s, self._synchronises(b)) for s in self._calls.successors[b]]
             if not work and end >= 0 and not together and end not in self._gathering:
-                work, end, together = [(end, False)], self._postdominators[end], True
+                work, end, together = [(end, False)], self.postdominators[end], True
         return found, end
+
+    def _is_behind(self, block: int, other: int) -> bool:
+        """Every path from `other` comes to `block`, which is another one."""
+        while other >= 0 and other != block:
+            other = self.postdominators[other]
+            if other == block:
+                return block >= 0
+        return False
 
     def _split_inside(self, first: int) -> None:
         """A function is called while the warp is split."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import UP, P
 from sassir.isa.semantics.evaluator import Array, Flags
 
-TURNS = 32
+TURNS = 16
 """How often a block of code runs at most."""
 
 Lookup = Callable[[SSAValue], "Array | None"]
@@ -45,10 +46,11 @@ class _DryRun:
         self.known = known
         self.watched = watched
         self.visit = visit
-        self.needed = _needed(kernel, watched)
         self.size = prod(threads)
         self.special = _special_registers(threads)
         self.blocks = list(kernel.body.blocks)
+        needed = _needed(kernel, watched)
+        self.steps = [[op for op in block.ops if _matters(op, watched, needed) and op is not block.last_op] for block in self.blocks]
         self.number = {block: i for i, block in enumerate(self.blocks)}
         self.values: dict[SSAValue, Array] = {}
         self.arriving: dict[int, Flags] = {0: np.ones(self.size, np.bool_)}
@@ -63,9 +65,8 @@ class _DryRun:
             self._run(self.blocks[number], number, active)
 
     def _run(self, block: Block, number: int, active: Flags) -> None:
-        for op in block.ops:
-            if isinstance(op, SassInstruction) and op is not block.last_op:
-                self._step(op, active)
+        for op in self.steps[number]:
+            self._step(op, active)
         last = block.last_op
         if last is None:
             return
@@ -92,15 +93,11 @@ class _DryRun:
         self.arriving[target] = threads if waiting is None else waiting | threads
 
     def _step(self, op: SassInstruction, active: Flags) -> None:
-        holds = self._guard(op)
-        if holds is not None:
-            active = active & holds
         if op.constant_guard is not None and self.known.guard(op) is False:
             return
+        holds = self._guard(op)
         if op in self.watched:
-            self.visit(op, self.lookup, active)
-        if self.needed.isdisjoint(op.results):
-            return
+            self.visit(op, self.lookup, active if holds is None else active & holds)
         kept = iter(op.kept)
         for result, value in zip(op.results, self._results(op), strict=True):
             before = next(kept, None)
@@ -133,6 +130,10 @@ class _DryRun:
         assert isinstance(op, SassInstruction)
         found = None if op.guard is None else self.lookup(op.guard)
         return None if found is None else np.broadcast_to(found.astype(np.bool_) ^ (op.unless is not None), (self.size,))
+
+
+def _matters(op: Operation, watched: Collection[SassInstruction], needed: set[SSAValue]) -> TypeGuard[SassInstruction]:
+    return isinstance(op, SassInstruction) and (op in watched or not needed.isdisjoint(op.results))
 
 
 def _needed(kernel: KernelOp, watched: Iterable[SassInstruction]) -> set[SSAValue]:

@@ -22,6 +22,8 @@ class Plan(NamedTuple):
     evaluator: Evaluator
     reads: tuple[int | Constant, ...]
     """For each source of the evaluator, which of the values read it is, or the word of constant memory."""
+    kinds: tuple[type[np.generic], ...]
+    """And its type: a predicate or a word."""
     results: tuple[int, ...]
     """For each result of the operation, which of the evaluator's it is."""
 
@@ -45,22 +47,20 @@ def fold(op: SassInstruction, reads: Sequence[int | None], constant: ReadConstan
     """The results of an operation, its guard aside, for the values `reads`. None if one that matters, or the semantics, is not known."""
     if op.MNEMONIC == "MUFU" and not _is_exact(op, reads):
         return None
-    found = fold_lanes(op, [None if value is None else np.array([value]) for value in reads], constant, arch)
+    found = fold_lanes(op, reads, constant, arch)
     return None if found is None else tuple([int(np.broadcast_to(result, (1,))[0]) for result in found])
 
 
-def fold_lanes(op: SassInstruction, reads: Sequence[Array | None], constant: ReadConstant, arch: str) -> tuple[Array, ...] | None:
+def fold_lanes(op: SassInstruction, reads: Sequence[Array | int | None], constant: ReadConstant, arch: str) -> tuple[Array, ...] | None:
     """Like `fold` for many threads at once: arrays with a value for each of them, or one for all. MUFU to within an ulp."""
     how = plan(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template, arch)
     if how is None:
         return None
-    values: list[Array] = []
-    for source, place in zip(how.evaluator.sources, how.reads, strict=True):
-        value = reads[place] if isinstance(place, int) else _word(place, constant)
-        if value is None:
-            return None
-        flag = isinstance(source, Register) and source.name.lstrip("U")[0] == "P"
-        values.append(np.atleast_1d(value).astype(np.bool_ if flag else np.uint32))
+    words = [reads[place] if isinstance(place, int) else _word(place, constant) for place in how.reads]
+    known = [word for word in words if word is not None]
+    if len(known) < len(words):
+        return None
+    values = [np.atleast_1d(np.asarray(word, kind)) for word, kind in zip(known, how.kinds, strict=True)]
     found = how.evaluator.evaluate(*values)
     return tuple([found[k] for k in how.results])
 
@@ -98,4 +98,5 @@ def plan(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> Pl
             return None
     if evaluator.warp or not set(written) <= set(evaluator.results):
         return None
-    return Plan(evaluator, tuple(reads), tuple([evaluator.results.index(name) for name in written]))
+    kinds = [np.bool_ if isinstance(s, Register) and s.name.lstrip("U")[0] == "P" else np.uint32 for s in evaluator.sources]
+    return Plan(evaluator, tuple(reads), tuple(kinds), tuple([evaluator.results.index(name) for name in written]))

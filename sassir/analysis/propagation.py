@@ -6,17 +6,22 @@ that is decided sends nothing along its other edge. An argument whose range grow
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import flow_of
 from sassir.analysis.folding import fold
-from sassir.analysis.ranges import COMPLEMENT, LARGEST, LARGEST_SIGNED, MIRROR, WORD, WORD_BITS, Range, exactly, restrict
+from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, WORD_BITS, Range, exactly, restrict
+from sassir.analysis.sources import parts, source
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
-from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded
+from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
@@ -27,6 +32,16 @@ PATIENCE = 3
 """How often the range of a block argument may grow by itself; then it goes to the next number that something is compared with."""
 GIVE_UP = 16
 """How often it may grow at all."""
+
+
+class _Passed(NamedTuple):
+    """What a terminator hands on: operands from number `first` on, each to an argument of one of its successors."""
+
+    first: int
+    to: Sequence[tuple[int, SSAValue]]
+
+
+_KEEPS_ALL = _Passed(sys.maxsize, ())
 
 
 class Propagation:
@@ -42,12 +57,18 @@ class Propagation:
         self._ranges: dict[SSAValue, Range] = {}
         self._growth: dict[SSAValue, int] = {}
         self._bounds: list[int] = [0, LARGEST_SIGNED, LARGEST]
-        self._edges: set[tuple[Block, int]] = set()
         self._turning = _turning_points(kernel)
+        self._edges: set[tuple[Operation, int]] = set()
+        """The ways that control can take: a terminator and the number of its successor."""
+        self._learned: dict[tuple[Operation, int], Learned] = {}
         self._rooted = entered_from_elsewhere(kernel.body)
         self._blocks = [kernel.body.blocks[0]]
-        self._operations: list[Operation] = []
+        self._operations: list[Operation] = [op for block in kernel.body.blocks for op in block.ops]
+        self._position = {op: i for i, op in enumerate(self._operations)}
+        self._waiting: list[int] = []
+        self._is_waiting: set[Operation] = set()
         self._taken_apart: dict[SassInstruction, list[Argument]] = {}
+        self._hands_on: dict[Operation, _Passed] = {}
         self._run()
         for block in self._rooted - self.reached:
             self._blocks.append(block)
@@ -75,26 +96,38 @@ class Propagation:
         return None if value is None else bool(value) != (op.unless is not None)
 
     def _run(self) -> None:
-        while self._blocks or self._operations:
-            if self._operations:
-                op = self._operations.pop()
-                if op.parent in self.reached:
-                    self._visit(op)
-                continue
-            block = self._blocks.pop()
-            if block in self.reached:
-                continue
-            self.reached.add(block)
-            if block in self._rooted:
-                for argument in block.args:
-                    self._raise(argument, _whole(argument))
-            for op in block.ops:
+        """Visit what is waiting, the first in the code first: most of what an operation reads is then settled."""
+        while self._blocks or self._waiting:
+            while self._blocks:
+                self._enter(self._blocks.pop())
+            while self._waiting and not self._blocks:
+                op = self._operations[heappop(self._waiting)]
+                self._is_waiting.discard(op)
                 self._visit(op)
+
+    def _enter(self, block: Block) -> None:
+        if block in self.reached:
+            return
+        self.reached.add(block)
+        if block in self._rooted:
+            for argument in block.args:
+                self._raise(argument, _whole(argument))
+        for op in block.ops:
+            self._await(op)
+
+    def _await(self, op: Operation) -> None:
+        if op not in self._is_waiting and op.parent in self.reached:
+            self._is_waiting.add(op)
+            heappush(self._waiting, self._position[op])
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, SassInstruction) and op.results:
             for result, found in zip(op.results, self._results(op), strict=True):
                 self._raise(result, found)
+            if op.MNEMONIC in COMPARES:
+                for result in op.results:  # what a branch learns from it may change although it decides nothing
+                    for use in result.uses:
+                        self._await(use.operation)
         if isinstance(op, SassBranch | NextOp):
             self._leave(op)
 
@@ -105,16 +138,20 @@ class Propagation:
             taken = [0] if guard else [1]
         values = forwarded(op)
         for i in taken:
-            successor, learned = op.successors[i], self._learned(op, i)
+            successor = op.successors[i]
+            learned = self._learned[op, i] = learn(op, i, self)
             for argument, value in zip(successor.args, values[i], strict=False):
-                found = self._ranges.get(value)
-                if found is not None:
-                    for relation, bound, signed in learned.get(value, ()):
-                        found = restrict(found, relation, bound, signed)
-                    self._raise(argument, found)
-            if (op.parent, i) not in self._edges:
-                self._edges.add((op.parent, i))
+                self._pass(value, argument, learned)
+            if (op, i) not in self._edges:
+                self._edges.add((op, i))
                 self._blocks.append(successor)
+
+    def _pass(self, value: SSAValue, argument: SSAValue, learned: Learned) -> None:
+        found = self._ranges.get(value)
+        if found is not None:
+            for relation, bound, signed in learned.get(value, ()):
+                found = restrict(found, relation, bound, signed)
+            self._raise(argument, found)
 
     def _raise(self, value: SSAValue, found: Range) -> None:
         """Let `value` be what it was or `found`."""
@@ -125,7 +162,26 @@ class Propagation:
         if value.owner in self._turning:
             new = self._widen(value, new)
         self._ranges[value] = new
-        self._operations.extend([use.operation for use in value.uses])
+        for use in value.uses:
+            op = use.operation
+            passed = self._passed(op)
+            if use.index < passed.first:
+                self._await(op)
+                continue
+            i, argument = passed.to[use.index - passed.first]
+            if (op, i) in self._edges:
+                self._pass(value, argument, self._learned[op, i])
+
+    def _passed(self, op: Operation) -> _Passed:
+        """Which operands of an operation it hands on, and to where."""
+        found = self._hands_on.get(op)
+        if found is None:
+            found = _KEEPS_ALL
+            if isinstance(op, SassBranch | NextOp) and op.successors:
+                to = [(i, a) for i, (s, v) in enumerate(zip(op.successors, forwarded(op), strict=True)) if v for a in s.args]
+                found = _Passed(len(own_operands(op)), to)
+            self._hands_on[op] = found
+        return found
 
     def _widen(self, argument: SSAValue, found: Range) -> Range:
         """The range to go on with for a block argument that grew again."""
@@ -137,47 +193,12 @@ class Propagation:
         low = self._bounds[bisect_right(self._bounds, found.low) - 1]
         return Range(low, self._bounds[bisect_left(self._bounds, found.high)])
 
-    def _learned(self, op: SassBranch | NextOp, i: int) -> dict[SSAValue, list[tuple[str, Range, bool]]]:
-        """What the comparisons that decide tell about values when control goes on to successor `i`."""
-        learned: dict[SSAValue, list[tuple[str, Range, bool]]] = {}
-        decisions: list[tuple[SSAValue, bool]] = []
-        if decides(op) and op.guard is not None:
-            decisions.append((op.guard, (i == 0) == (op.unless is None)))
-        while decisions:
-            flag, holds = decisions.pop()
-            compare = flag.owner
-            if not isinstance(compare, SassInstruction) or compare.MNEMONIC not in ("ISETP", "UISETP") or compare.guard is not None:
-                continue
-            name, *modifiers = compare.modifiers.data.split(".") if compare.modifiers is not None else [""]
-            operands = self._arguments(compare)
-            first, second, other, *lower = [a for a in operands if not a.written]
-            if name not in COMPLEMENT or flag not in operands[0].results or "AND" not in modifiers:
-                continue
-            if lower:
-                if lower[0].values and other.text == "PT" and self._equal(first, second):
-                    decisions.append((lower[0].values[0], holds != lower[0].operand.negated))
-                continue
-            if other.values and holds:
-                decisions.append((other.values[0], not other.operand.negated))
-            elif other.text != "PT" and not holds:
-                continue
-            relation = name if holds else COMPLEMENT[name]
-            for this, bound, related in ((first, second, relation), (second, first, MIRROR[relation])):
-                if this.text == "$":
-                    fact = (related, self._operand(bound, False), "U32" not in modifiers)
-                    learned.setdefault(this.values[0], []).append(fact)
-        return learned
-
-    def _arguments(self, op: SassInstruction) -> list[Argument]:
+    def operands(self, op: SassInstruction) -> list[Argument]:
+        """Its operands, taken apart once."""
         found = self._taken_apart.get(op)
         if found is None:
             found = self._taken_apart[op] = arguments(op)
         return found
-
-    def _equal(self, a: Argument, b: Argument) -> bool:
-        """Two operands have the same, known value."""
-        x, y = self._operand(a, False).value, self._operand(b, False).value
-        return x is not None and x == y
 
     def _results(self, op: SassInstruction) -> Sequence[Range]:
         guard = self.guard(op)
@@ -191,7 +212,7 @@ class Propagation:
         folded = fold(op, [self.range(v).value for v in op.reads], self.constant, self.arch)
         if folded is not None:
             return [Range(value, value) for value in folded]
-        operands = self._arguments(op)
+        operands = self.operands(op)
         if op.MNEMONIC in ("S2R", "S2UR"):
             return [self._special_register(operands[1].text)]
         if op.MNEMONIC in ("LDC", "ULDC", "LDCU"):
@@ -200,8 +221,8 @@ class Propagation:
         transfer = TRANSFER.get(mnemonic)
         if transfer is None:
             return None
-        modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []
-        sources = [self._operand(a, mnemonic in SIGNED_TERMS) for a in operands if not a.written]
+        modifiers = parts(op.modifiers.data) if op.modifiers is not None else []
+        sources = [self.operand(a, mnemonic in SIGNED_TERMS) for a in operands if not a.written]
         if mnemonic == "ISETP":
             self._note_bounds(sources[:2])
         found = transfer(modifiers, sources)
@@ -232,32 +253,29 @@ class Propagation:
         words = [self.constant(place[0], place[1] + 4 * i) for i in range(count)]
         return [WORD if word is None else exactly(word) for word in words]
 
-    def _operand(self, argument: Argument, signed: bool) -> Range:
+    def operand(self, argument: Argument, signed: bool) -> Range:
         """The range of a source operand, of a pair as one number."""
-        bare = argument.text.removesuffix(".reuse").lstrip("-!")
-        negative = argument.text[:1] in ("-", "!")
-        if argument.integer is not None:
-            return Range(argument.integer, argument.integer) if signed else exactly(argument.integer)
-        if argument.text in _FLAGS:
-            return Range(_FLAGS[argument.text], _FLAGS[argument.text])
-        place = argument.constant
-        if place is not None:
-            value = self.constant(*place)
+        text = source(argument.operand)
+        if text.number is not None:
+            return text.signed_number if signed else text.number
+        if text.constant is not None and not argument.values:
+            value = self.constant(*text.constant)
             found = WORD if value is None else exactly(value)
-        elif bare != "$":
+        elif not text.plain:
             return WORD
+        elif len(argument.values) == 1:
+            found = self.range(argument.values[0])
+            if text.negative and isinstance(argument.values[0].type, P | UP):
+                return Range(1 - found.high, 1 - found.low)
         else:
-            parts = [self.range(v) for v in argument.values]
-            if isinstance(argument.values[0].type, SassRegister) and argument.values[0].type.FILE in ("P", "UP"):
-                return Range(1 - parts[0].high, 1 - parts[0].low) if negative else parts[0]
-            high = sum(p.high << WORD_BITS * i for i, p in enumerate(parts))
-            found = Range(sum(p.low << WORD_BITS * i for i, p in enumerate(parts)), high)
-        if not negative:
+            words = [self.range(v) for v in argument.values]
+            high = sum(p.high << WORD_BITS * i for i, p in enumerate(words))
+            found = Range(sum(p.low << WORD_BITS * i for i, p in enumerate(words)), high)
+        if not text.negative:
             return found
         return Range(-found.high, -found.low) if signed else WORD
 
 
-_FLAGS = {"PT": 1, "UPT": 1, "!PT": 0, "!UPT": 0}
 def _main_destination(operands: Sequence[Argument]) -> Argument:
     """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
     written = [a for a in operands if a.written]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sassir.cli.extract import read_file
 from sassir.cli.verify import choose_launches, lines
 from sassir.cubin.host import select_cubin
+from sassir.errors import SassirError
 from sassir.launch import Launch, LaunchFile, read_launch_file
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     pipeline = read_pipeline(args.pipeline or ("launch" if file is not None else "default"))
     case = _case(file, args.case) if pipeline.name != "default" else None
     made = optimise_cubin(original, str(args.file), pipeline, file.facts if file else None, case, args.kernel)
-    _print_table(original, made)
+    _print_table(original, made, _predicted(original, made, str(args.file), case, file))
     report = _verify(original, made, file, case, pipeline, args.kernel)
     for line in lines(report):
         print(line)
@@ -87,7 +88,18 @@ def _verify(
     return Report(tuple(layers))
 
 
-def _print_table(original: bytes, made: Optimised) -> None:
+def _predicted(original: bytes, made: Optimised, where: str, case: Launch | None, file: LaunchFile | None) -> dict[str, str]:
+    """By kernel, how many times as fast the static timing model expects it to be; empty where loops are not known, or why it cannot say."""
+    from sassir.timing.kernels import predicted_gains
+
+    try:
+        gains = predicted_gains(original, made.cubin, where, case, file.facts if file is not None else None)
+    except SassirError as error:
+        return dict.fromkeys([outcome.kernel for outcome in made.outcomes], f"not predicted: {error}")
+    return {kernel: f"{gain:.2f} x" for kernel, gain in gains.items()}
+
+
+def _print_table(original: bytes, made: Optimised, predicted: Mapping[str, str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -95,9 +107,9 @@ def _print_table(original: bytes, made: Optimised) -> None:
     from sassir.cubin.summary import summarise
 
     before, after = ({k.name: k for k in summarise(Cubin.read(data)).kernels} for data in (original, made.cubin))
-    table = Table("kernel", "instructions", "registers", "relies on", "kept as it was because", box=None)
+    table = Table("kernel", "instructions", "registers", "predicted", "relies on", "kept as it was because", box=None)
     for outcome in made.outcomes:
         old, new = before[outcome.kernel], after[outcome.kernel]
         counts = [f"{a} → {b}" for a, b in (outcome.instructions, (old.registers, new.registers))]
-        table.add_row(outcome.kernel, *counts, ", ".join(outcome.facts), outcome.reason)
+        table.add_row(outcome.kernel, *counts, predicted.get(outcome.kernel, ""), ", ".join(outcome.facts), outcome.reason)
     Console(markup=False, highlight=False, soft_wrap=True).print(table)

@@ -53,7 +53,7 @@ class SassInstruction(IRDLOperation):
     @property
     def reads(self) -> tuple[SSAValue, ...]:
         """The values of the reading holes, from left to right."""
-        return internals.operands(self)[: len(self.template.data.read_files)]
+        return tuple(internals.operands(self))[: len(self.template.data.read_files)]
 
     @property
     def guard(self) -> SSAValue | None:
@@ -68,7 +68,8 @@ class SassInstruction(IRDLOperation):
         return rest[len(rest) - len(self.results) :] if rest else ()
 
     def _rest(self) -> tuple[SSAValue, ...]:
-        return internals.operands(self)[len(self.template.data.read_files) :]
+        operands, first = internals.operands(self), len(self.template.data.read_files)
+        return tuple(operands)[first:] if len(operands) > first else ()
 
     def verify_(self) -> None:
         """Arity, register files, tied and adjacent registers, places."""

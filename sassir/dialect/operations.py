@@ -21,6 +21,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa as has_type
 
 from sassir import isa
 from sassir.asm.instruction import OPAQUE
@@ -37,7 +38,7 @@ COLLECTIVE = ("WARPSYNC", "COLLECTIVE")
 ALLOCATED = "sass.allocated"
 """The attribute of a kernel that keeps its registers although others were freed: why."""
 SHARED = "sass.shared"
-"""The attribute of a kernel that needs more static shared memory than it had: bytes."""
+"""The attribute of a kernel that needs more static shared memory than it had: bytes. See `added_shared`."""
 
 
 @irdl_op_definition
@@ -86,6 +87,12 @@ class KernelOp(IRDLOperation):
         if fixed is not None:
             properties["fixed"] = StringAttr(fixed)
         return cls.create(properties=properties, regions=[body])
+
+
+def added_shared(kernel: KernelOp) -> int:
+    """How many bytes of static shared memory passes have added to what the kernel had."""
+    found = kernel.attributes.get(SHARED)
+    return found.data if has_type(found, IntAttr[int]) else 0
 
 
 @irdl_op_definition

@@ -87,6 +87,13 @@ class TemplateAttr(Data[Template]):
 
     name = "sass.template"
 
+    def __hash__(self) -> int:
+        """That of the text, from which the rest follows: templates are the keys of what is known of each form of an instruction."""
+        return hash(self.data.text)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, TemplateAttr) and self.data.text == other.data.text)
+
     @classmethod
     @cache
     def of(cls, text: str) -> TemplateAttr:

@@ -42,6 +42,8 @@ class Overheads(NamedTuple):
     """Cycles from one start of a block to the next on a multiprocessor, at least."""
     skew: float = 0.08
     """Standard deviation of the time that the warps of a block take, relative to that time: the block ends with the last one."""
+    first_level: float = 0.5
+    """Share of the first-level cache that keeps what is used again: it is no perfect one, and blocks that begin fill it with theirs."""
     launch: float = 2.0
     """Microseconds of a launch in which no block runs."""
 

@@ -11,12 +11,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir.analysis.effects import effects
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
-from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import NextOp, UndefinedOp
 from sassir.dialect.registers import P, R, SassRegister
-from sassir.dialect.template import PLACE
 from sassir.rewrite.build import instruction
-from sassir.rewrite.layout import jump, replace_terminator
+from sassir.rewrite.layout import is_jump, jump, replace_terminator
 
 
 class Arm(NamedTuple):
@@ -67,7 +66,7 @@ def convert(arm: Arm) -> None:
     for op in list(arm.block.ops)[:-1]:
         op.detach()
         arm.before.insert_op_before(op, branch)
-        if isinstance(op, SassInstruction) and (_needs_guard(op) or any(result in kept for result in op.results)):
+        if isinstance(op, SassInstruction) and (needs_guard(op) or any(result in kept for result in op.results)):
             _guard(op, arm, kept)
     arm.before.insert_ops_before(list(moves.values()), branch)
     values = [moves[k].results[0] if k in moves else value for k, value in enumerate(arm.passed)]
@@ -97,20 +96,16 @@ def _guard(op: SassInstruction, arm: Arm, kept: dict[SSAValue, SSAValue]) -> Non
 
 def _goes_to(end: Operation, join: Block) -> bool:
     """Whether `end` does nothing but to go on at `join`."""
-    if [*end.successors] != [join]:
-        return False
-    if not isinstance(end, SassBranch):
-        return isinstance(end, NextOp)
-    return (end.MNEMONIC, end.modifiers, end.template.text, end.guard, end.constant_guard) == ("BRA", None, PLACE, None, None)
+    return [*end.successors] == [join] and (isinstance(end, NextOp) or is_jump(end))
 
 
 def _is_guardable(block: Block, most: int) -> bool:
     """Whether each instruction of the block can be guarded, or may as well run in all threads."""
     ops = list(block.ops)[:-1]
-    return len(ops) <= most and all(isinstance(op, SassInstruction) and (not _needs_guard(op) or _can_be_guarded(op)) for op in ops)
+    return len(ops) <= most and all(isinstance(op, SassInstruction) and (not needs_guard(op) or _can_be_guarded(op)) for op in ops)
 
 
-def _needs_guard(op: SassInstruction) -> bool:
+def needs_guard(op: SassInstruction) -> bool:
     """Whether it does more than compute what can be thrown away. An indexed constant may lie outside of the bank."""
     found = effects(op)
     return not found.pure or bool(found.loads and op.reads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from itertools import count
 
 from xdsl.dialects.builtin import StringAttr
@@ -21,11 +21,14 @@ Values = MutableMapping[SSAValue, SSAValue]
 """From each value to the copy of it."""
 
 
-def clone_blocks(kernel: KernelOp, blocks: Sequence[Block], after: Block, values: Values) -> dict[Block, Block]:
+def clone_blocks(
+    kernel: KernelOp, blocks: Sequence[Block], after: Block, values: Values, order: Sequence[Block] = ()
+) -> dict[Block, Block]:
     """Put a copy of `blocks` behind the block `after`; what `values` has no copy of is shared with the original.
 
     Branches among the blocks go to the copies, others where they went before. Labels get new names; the places that BSSY and
-    return addresses name follow. `values` is extended by all results and arguments copied.
+    return addresses name follow. `values` is extended by all results and arguments copied. `order`: what `definitions_first`
+    says of the blocks, for who copies them several times.
     """
     copies = {block: Block(arg_types=[a.type for a in block.args]) for block in blocks}
     labels = _new_labels(kernel, blocks)
@@ -37,7 +40,7 @@ def clone_blocks(kernel: KernelOp, blocks: Sequence[Block], after: Block, values
         for old, new in zip(block.args, copy.args, strict=True):
             values[old] = new
     table = dict(values)
-    for block in _definitions_first(kernel, blocks):
+    for block in order or definitions_first(kernel, blocks):
         for op in block.ops:
             if isinstance(op, LabelOp):
                 copies[block].add_op(LabelOp.of(labels[op.label.data], True))
@@ -65,16 +68,25 @@ def _return_to_copies(kernel: KernelOp, copies: dict[Block, Block]) -> None:
         end.successors = [*end.successors, *[copy for copy, _ in behind]]
 
 
-def _definitions_first(kernel: KernelOp, blocks: Sequence[Block]) -> list[Block]:
+def definitions_first(kernel: KernelOp, blocks: Sequence[Block]) -> list[Block]:
     """The blocks, each behind those that dominate it."""
     chosen, flow = set(blocks), flow_of(kernel.body)
     return [flow.blocks[b] for b in flow.cfg.order if flow.blocks[b] in chosen]
 
 
 def _new_labels(kernel: KernelOp, blocks: Sequence[Block]) -> dict[str, str]:
-    used = {op.label.data for block in kernel.body.blocks for op in block.ops if isinstance(op, LabelOp)}
+    old = [label for block in blocks for label in _labels(block)]
+    used = {label for block in kernel.body.blocks for label in _labels(block)} if old else frozenset[str]()
     free = (name for i in count() if (name := f"copy_{i}") not in used)
-    return {op.label.data: next(free) for block in blocks for op in block.ops if isinstance(op, LabelOp)}
+    return {label: next(free) for label in old}
+
+
+def _labels(block: Block) -> Iterator[str]:
+    """The labels of a block: they are at its start."""
+    for op in block.ops:
+        if not isinstance(op, LabelOp):
+            return
+        yield op.label.data
 
 
 def join_definitions(kernel: KernelOp, copies: Sequence[Values]) -> None:

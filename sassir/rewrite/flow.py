@@ -36,7 +36,8 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
     place behind a call that cannot be reached.
     """
     _drop_returns(kernel)
-    dead = [block for block in kernel.body.blocks if block in before - reachable(kernel)]
+    reached = reachable(kernel)
+    dead = [block for block in kernel.body.blocks if block in before and block not in reached]
     for block in dead:
         for op in list(block.ops):
             op.operands, op.successors = (), ()

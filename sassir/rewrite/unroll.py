@@ -14,7 +14,7 @@ from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import addition, instruction, signed
-from sassir.rewrite.clone import Values, clone_blocks, join_across_calls, join_definitions, operands_of
+from sassir.rewrite.clone import Values, clone_blocks, definitions_first, join_across_calls, join_definitions, operands_of
 from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
 
 
@@ -105,10 +105,11 @@ def _copies(kernel: KernelOp, counted: Latched, count: int) -> list[_Copy]:
     place = blocks[0].prev_block
     assert place is not None
     again, done = (forwarded(counted.latch)[i] for i in _directions(counted))
+    order = definitions_first(kernel, blocks)
     found: list[_Copy] = []
     for _ in range(count):
         values: Values = {}
-        made = clone_blocks(kernel, blocks, place, values)
+        made = clone_blocks(kernel, blocks, place, values, order)
         place = made[blocks[-1]]
         latch = made[counted.loop.latches[0]]
         found.append(_Copy(made[counted.loop.header], latch, values, operands_of(values, again), operands_of(values, done)))

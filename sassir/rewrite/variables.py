@@ -32,6 +32,6 @@ def replace_by_moves(op: SassInstruction, variables: Sequence[SSAValue]) -> list
         text = "MOV =R, RZ" if source is None else "MOV =R, $R"
         made.append(instruction(text, [] if source is None else [source], op.guard, op.unless is not None, kept))
     block.insert_ops_before(made, op)
-    results = [move.results[0] for move in made]
+    results: list[SSAValue] = [move.results[0] for move in made]
     replace(op, results if loads else [])
     return [] if loads else results

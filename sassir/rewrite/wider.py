@@ -92,10 +92,9 @@ def _merge_stores(merger: Merger, arch: str) -> bool:
     reads: list[SSAValue] = []
     if any(word is not None for word in words):
         for word in words:
-            if word is None or word in reads:
-                made.append(instruction("MOV =R, RZ" if word is None else "MOV =R, $R", [] if word is None else [word]))
-                word = made[-1].results[0]
-            reads.append(word)
+            if word is None:
+                made.append(instruction("MOV =R, RZ"))
+            reads.append(made[-1].results[0] if word is None else word)
     data = _hole("$", merger.width) if reads else "RZ"
     text = f"{shape.name(merger.width)} {shape.address.text(merger.begin)}, {data}"
     new = instruction(text, [*shape.address.values, *reads], shape.guard, shape.unless)

@@ -17,13 +17,14 @@ from sassir.errors import LaunchError
 from sassir.launch import Facts, Launch
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.graph import call_free
+from sassir.timing.known import Known, known_of
 from sassir.timing.predict import Prediction, Shape, predict
 from sassir.timing.profile import TRIPS, Profile, static_profile
-from sassir.timing.trips import trip_counts
 from sassir.translate.branches import JumpTables
 from sassir.translate.cubin import jump_tables, read_module, read_program
 from sassir.translate.facts import attach_facts, launch_facts
-from sassir.translate.flow import Flow, find_flow, graph_of
+from sassir.translate.flow import Flow, find_flow
 
 THREADS = 256
 """Threads of a block where nobody says."""
@@ -71,9 +72,22 @@ def predict_static(
     module = read_module(data, where, arch)
     if launch is not None:
         attach_facts(module, launch_facts(launch, facts or Facts(), next(iter(kernels.values())).arch))
-    counts = trip_counts(module)
     shapes = shapes_of(kernels, launch, where)
-    return [predict_kernel(kernels[name], shape, _static(kernels[name], counts[name], trips)) for name, shape in shapes]
+    sizes = dict.fromkeys(kernels, 0) | {name: first_level(kernels[name], shape) for name, shape in shapes}
+    known = known_of(module, sizes)
+    return [predict_kernel(kernels[name], shape, _static(kernels[name], known[name], trips)) for name, shape in shapes]
+
+
+def predicted_gains(
+    original: bytes, candidate: bytes, where: str = "<bytes>", launch: Launch | None = None, facts: Facts | None = None
+) -> dict[str, float]:
+    """By kernel, how many times as fast the candidate is, by `predict_static`: in its first launch of `launch`, or on a full GPU.
+
+    A kernel with a loop of which nobody says how often it runs has no answer. Raises as `predict_static`.
+    """
+    pairs = [predict_static(data, where, launch, facts) for data in (original, candidate)]
+    before, after = ({p.kernel: p.microseconds for p in reversed(found) if not p.assumed} for found in pairs)
+    return {kernel: before[kernel] / after[kernel] for kernel in before if kernel in after}
 
 
 def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list[Prediction]:
@@ -89,14 +103,31 @@ def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list
 
 def predict_kernel(kernel: Kernel, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
     """The timing of one kernel; see `predict`."""
-    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile, hierarchy)
+    hierarchy = hierarchy or hierarchy_of(kernel.arch)
+    traffic = dict(profile.traffic)
+    share = _local_share(kernel, shape, hierarchy)
+    for line in traffic:
+        if kernel.function.lines[line].instruction.mnemonic in ("LDL", "STL"):
+            traffic[line] = traffic[line]._replace(memory=share)
+    return predict(kernel.function, kernel.flow, kernel.arch, shape, profile._replace(traffic=traffic), hierarchy)
+
+
+def _local_share(kernel: Kernel, shape: Shape, hierarchy: Hierarchy) -> float:
+    """The share of local memory that goes on from the second level to memory: what does not fit into half of it, all threads together.
+
+    The other half is for what the kernel is there for.
+    """
+    fitting = occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks
+    blocks = min(shape.blocks, fitting * hierarchy.multiprocessors)
+    room = hierarchy.second_size / 2
+    return min(1.0, max(0.0, (kernel.summary.stack or 0) * shape.threads * blocks / room - 1))
 
 
 def first_level(kernel: Kernel, shape: Shape) -> int:
-    """Bytes of the first-level cache for each resident block: what shared memory leaves, shared out evenly."""
+    """Bytes of the first-level cache that each resident block can count on: its part of what shared memory leaves."""
     hierarchy = hierarchy_of(kernel.arch)
     blocks = max(1, occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks)
-    return max(0, hierarchy.first_size // blocks - shape.shared)
+    return int(hierarchy.overheads.first_level * max(0, hierarchy.first_size // blocks - shape.shared))
 
 
 def hierarchy_of(arch: str) -> Hierarchy:
@@ -126,8 +157,10 @@ def _full(kernel: Kernel) -> Shape:
     return _shape(summary, max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors, threads)
 
 
-def _static(kernel: Kernel, trips: Mapping[int, int], assumed: int) -> Profile:
-    flow = kernel.flow
-    cfg = graph_of(flow)
+def _static(kernel: Kernel, known: Known, assumed: int) -> Profile:
+    flow, trips = kernel.flow, known.trips
+    code = [line.instruction for line in kernel.function.lines]
+    cfg = call_free(code, flow)
     by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
-    return static_profile([line.instruction for line in kernel.function.lines], flow, cfg, Loops(cfg), by_header, assumed)
+    traffic = {offset // INSTRUCTION_BYTES: moved for offset, moved in known.traffic.items()}
+    return static_profile(code, flow, cfg, Loops(cfg), by_header, traffic, assumed)

@@ -97,10 +97,10 @@ class Model:
         return Part(name, runs, alone / runs, cycles / runs, busy, ordered, _bound(busy))
 
     def _stalls(self, lines: Iterable[int]) -> Cycles:
-        """Cycles by reason of one warp by itself, in all executions."""
+        """Cycles by reason of one warp by itself, the slowest of its block, in all executions."""
         total: Cycles = {}
         for line in lines:
-            often = self.profile.executions[line]
+            often = self.profile.slowest[line]
             for stall in self.alone.lines[line] if often else ():
                 total[stall.reason] = total.get(stall.reason, 0.0) + often * stall.cycles
         return total

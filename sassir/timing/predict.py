@@ -12,10 +12,11 @@ from sassir.asm.program import Function
 from sassir.errors import SassirError
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.timing.graph import call_free
 from sassir.timing.model import Model, Part
 from sassir.timing.profile import Profile
 from sassir.timing.warp import walk
-from sassir.translate.flow import Flow, graph_of
+from sassir.translate.flow import Flow
 
 
 class Shape(NamedTuple):
@@ -49,6 +50,8 @@ class Prediction(NamedTuple):
     microseconds: float
     source: str
     """Where the profile comes from."""
+    assumed: int
+    """Loops of which nobody says how often they run."""
 
 
 def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:
@@ -59,8 +62,8 @@ def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Pr
     """
     description = machine(arch)
     hierarchy = hierarchy or HIERARCHIES[description.arch]
-    cfg = graph_of(flow)
     code = [line.instruction for line in function.lines]
+    cfg = call_free(code, flow)
     fit = occupancy(arch, shape.registers, shape.shared, shape.threads, shape.barriers)
     if not fit.blocks:
         limits = " and ".join(fit.limits)
@@ -81,7 +84,9 @@ def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Pr
     ]
     cycles = _launch(model, share, fit.blocks)
     micro = cycles / hierarchy.clock + hierarchy.overheads.launch
-    return Prediction(function.name, arch, hierarchy.gpu, resident, whole, loops, blocks, model.places(), cycles, micro, profile.source)
+    return Prediction(
+        function.name, arch, hierarchy.gpu, resident, whole, loops, blocks, model.places(), cycles, micro, profile.source, profile.assumed
+    )
 
 
 def _launch(model: Model, share: float, fitting: int) -> float:

@@ -35,23 +35,33 @@ class Profile(NamedTuple):
 
     executions: Sequence[float]
     """By line: how often a warp executes it, on average over all warps."""
+    slowest: Sequence[float]
+    """The same for the warp of a block that executes it most: barriers, and the end of the block, wait for that one."""
     traffic: Mapping[int, Traffic]
     """By line, of memory instructions."""
     source: str
     """Where that comes from."""
+    assumed: int = 0
+    """Loops of which nobody says how often they run."""
 
 
 def static_profile(
-    code: Sequence[Instruction], flow: Flow, cfg: Cfg, loops: Loops, trips: Mapping[int, int], assumed: int = TRIPS
+    code: Sequence[Instruction],
+    flow: Flow,
+    cfg: Cfg,
+    loops: Loops,
+    trips: Mapping[int, int],
+    traffic: Mapping[int, Traffic],
+    assumed: int = TRIPS,
 ) -> Profile:
     """A profile from the code alone.
 
-    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. A branch that can
+    `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. `traffic`, by line,
+    of accesses whose addresses are known; in others neighbouring threads access neighbours, all in memory. A branch that can
     pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
-    Accesses of neighbouring threads are neighbours, and all of them go to memory.
     """
     calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
-    entries = _entries(cfg, loops, calls, {0, *[s for b in flow.calling for s in flow.successors[b]]})
+    entries = _entries(cfg, loops, calls)
     executions = [0.0] * len(code)
     for b, block in enumerate(flow.blocks):
         often = entries[b]
@@ -61,17 +71,19 @@ def static_profile(
             loop = loop.parent
         for line in block:
             executions[line] = often
-    loops_known = f"trip counts of {len(trips)} of {len(loops.loops)} loops known, {assumed} assumed otherwise"
-    source = f"code alone: {loops_known}; branches as is usual; accesses coalesced"
-    return Profile(executions, {i: t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}, source)
+    unknown = sum(loop.header not in trips and entries[loop.header] > 0 for loop in loops.loops)
+    moved = {i: traffic.get(i) or t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}
+    unseen = len(moved.keys() - traffic.keys())
+    source = f"code alone: {unknown} loops taken to run {assumed} times, {unseen} of {len(moved)} accesses taken to be coalesced"
+    return Profile(executions, executions, moved, source, unknown)
 
 
-def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], roots: Collection[int]) -> list[float]:
-    """For each block, how often it is entered from `roots` if every loop runs once. What leaves a loop is shared by its exits."""
+def _entries(cfg: Cfg, loops: Loops, calls: Collection[int]) -> list[float]:
+    """For each block, how often it is entered from the first if every loop runs once. What leaves a loop is shared by its exits."""
     inside = {loop: frozenset(loop.blocks()) for loop in loops.loops}
     exits = {loop: max(1, sum(s not in inside[loop] for b in inside[loop] for s in cfg.successors[b])) for loop in loops.loops}
     rank = {block: i for i, block in enumerate(cfg.order)}
-    entries = [1.0 if b in roots else 0.0 for b in range(len(cfg.order))]
+    entries = [float(b == 0) for b in range(len(cfg.order))]
     for b in cfg.order:
         forward = [s for s in cfg.successors[b] if rank[s] > rank[b]]
         staying = [s for s in forward if _left(loops.innermost[b], s, inside) is None]

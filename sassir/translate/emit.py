@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from xdsl.dialects.builtin import IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.utils.hints import isa
 
 from sassir.analysis.allocation import check_allocation
 from sassir.asm.control import Control
@@ -17,7 +16,7 @@ from sassir.asm.program import Function, Line, Program
 from sassir.dialect import internals
 from sassir.dialect.container import ContainerAttr
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import SHARED, EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, UndefinedOp
+from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, UndefinedOp, added_shared
 from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
 from sassir.dialect.template import ADDRESS, LINKED, PLACE, READ, WRITE
@@ -83,8 +82,7 @@ class _Layout:
     def __init__(self, kernel: KernelOp) -> None:
         self.section = None if kernel.section is None else kernel.section.data
         self.name = kernel.function.data
-        more = kernel.attributes.get(SHARED)
-        self.shared = more.data if isa(more, IntAttr[int]) else 0
+        self.shared = added_shared(kernel)
         self.places: list[_Place] = []
         self.starts: dict[Block, int] = {}
         self.labels: dict[str, int] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sassir import isa
 from sassir.asm.instruction import INSTRUCTION_BYTES, Instruction
 from sassir.asm.program import Function
 from sassir.cubin.code import Resources
@@ -25,7 +26,8 @@ def resources(function: Function, before: Resources, arch: str) -> Resources:
     """The counts for new code of a kernel; `before` are those of the old.
 
     Where the code alone does not tell (opaque instructions, calls to other code, registers that are asked for at run time, a
-    barrier whose number is in a register) a count does not go down. The stack frame may only grow; None where it stays as it is.
+    barrier whose number is in a register) a count does not go down. The stack frame grows, or goes where nothing can be on it any
+    more; None where it stays as it is.
     """
     code = [line.instruction for line in function.lines]
     shapes = [shape(c.mnemonic, c.modifiers, c.operands) for c in code]
@@ -37,6 +39,8 @@ def resources(function: Function, before: Resources, arch: str) -> Resources:
     if before.barriers is not None and None in barriers:
         known = max(known, before.barriers)
     frame = stack_frame(code, arch)
+    if frame is None and before.stack and _is_alone(function, shapes) and _needs_no_stack(code, arch):
+        return Resources(registers, known, 0)
     return Resources(registers, known, frame if frame is not None and frame > (before.stack or 0) else None)
 
 
@@ -63,6 +67,16 @@ def stack_frame(code: Iterable[Instruction], arch: str) -> int | None:
             break  # the register is in use for something else from here on
         frame += sizes[0]
     return frame
+
+
+def _needs_no_stack(code: Iterable[Instruction], arch: str) -> bool:
+    """Whether there is no access to local memory, nor the stack pointer that an address of it could be made from."""
+    pointer = (0, constant_bank(arch).stack)
+    for instruction in code:
+        row = isa.describe(instruction.mnemonic, instruction.modifiers)
+        if row is None or "local" in row.loads | row.stores or any(o.constant == pointer for o in instruction.operands):
+            return False
+    return True
 
 
 def highest_register(shapes: Iterable[Shape]) -> int:

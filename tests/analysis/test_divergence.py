@@ -183,3 +183,27 @@ NOP
 RET.REL.NODEC R20 .-0x80
 """)
     assert {b.name_hint for i, b in enumerate(region.blocks) if i in Divergence(region).split} == {"x30", "x70", "x80"}
+
+
+TWO_LOOPS = """
+S2R R0, SR_TID.X
+BSSY B0, .+0xa0
+ISETP.LT.AND P1, PT, R0, 0x10, PT
+ISETP.LT.AND P0, PT, R0, 0x40, PT
+ISETP.LT.AND P2, PT, R0, 0x44, PT
+IADD3 R1, R1, 0x1, RZ
+@P0 BRA .-0x10
+@P1 BRA .+0x30
+IADD3 R1, R1, 0x1, RZ
+@P2 BRA .-0x10
+BSYNC B0
+STS [RZ], R0
+EXIT
+"""
+
+
+def test_a_split_that_meets_behind_one_inside_of_it(lift: Lift) -> None:
+    """A loop and the remainder of its turns, as unrolling leaves them: the warp is together behind the BSYNC of both."""
+    region = lift(TWO_LOOPS)
+    (stores,) = [i for i, block in enumerate(region.blocks) if any(op.name == "sass.sts" for op in block.ops)]
+    assert stores not in Divergence(region).split

@@ -81,3 +81,21 @@ def test_a_guard_keeps_the_old_value(lift: Lift) -> None:
     assert every.all()
     assert value is not None
     assert value.tolist() == [0, 1, 2, 7, 7, 7]
+
+
+def test_a_guard_keeps_the_value_of_this_turn(lift: Lift) -> None:
+    """Not the one that the guarded instruction gave a turn before."""
+    text = """
+    S2R R0, SR_TID.X
+    MOV R1, RZ
+    IADD3 R1, R1, 0x1, RZ
+    MOV R2, R1
+    ISETP.EQ.AND P1, PT, R1, 0x1, PT
+    @P1 MOV R2, 0x64
+    STS [RZ], R2
+    ISETP.LT.AND P0, PT, R1, 0x3, PT
+    @P0 BRA .-0x60
+    EXIT
+    """
+    values = [value for value, _ in stored(lift, text, (2, 1, 1))]
+    assert [None if value is None else value.tolist() for value in values] == [[100, 100], [2, 2], [3, 3]]

@@ -13,6 +13,7 @@ from sassir.asm.listing import read_listing
 from sassir.asm.print import print_listing
 from sassir.cli.main import main
 from sassir.encoders import table
+from sassir.passes import PASSES
 from sassir.translate.cubin import read_program, write_cubin
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -94,6 +95,38 @@ def test_passes_are_reduced_with_the_facts_of_each_launch(tmp_path: Path, capsys
     (tmp_path / "p.toml").write_text('version = 1\npasses = ["sass-specialize", "sass-dce"]\n')
     assert main(["reduce", SAXPY, "-p", str(tmp_path / "p.toml"), "--launch", SAXPY_LAUNCH, "--case", "tail"]) == 1
     assert capsys.readouterr().out == "nothing to reduce: both compute the same in the emulator\n"
+
+
+WRONG_PASS = """
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from sassir.dialect.instruction import SassInstruction
+from sassir.rewrite.build import arguments_of, name_of, rewritten
+
+class HalfIsThreeQuarters(ModulePass):
+    name = "half-is-three-quarters"
+
+    def apply(self, ctx, op):
+        for found in [x for x in op.walk() if isinstance(x, SassInstruction) and "0.5" in arguments_of(x)]:
+            texts = ["0.75" if text == "0.5" else text for text in arguments_of(found)]
+            Rewriter.replace_op(found, rewritten(found, name_of(found), texts, found.reads))
+"""
+
+
+def test_a_wrong_pass_is_found_among_right_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PASSES, "half-is-three-quarters", PASSES["sass-dce"])  # forgotten after the test
+    (tmp_path / "wrong.py").write_text(WRONG_PASS)
+    passes = ["sass-gvn", "sass-dce", "half-is-three-quarters", "sass-schedule", "sass-dce"]
+    (tmp_path / "p.toml").write_text(f'version = 1\nload = ["wrong.py"]\npasses = {json.dumps(passes)}\n')
+    assert main(["reduce", POLY, "-p", str(tmp_path / "p.toml"), "--launch", LAUNCH, "-o", str(tmp_path / "reduced.cubin")]) == 0
+    launch, chosen, *_, result = capsys.readouterr().out.splitlines()
+    assert launch == "launch:  launch small, as stated (--case small --size n=1 --size steps=1)"
+    assert chosen == "passes:  1 of 5: half-is-three-quarters"
+    assert "1 of 1 elements differ" in result
+    smallest = ["--launch", LAUNCH, "--no-gpu", "--case", "small", "--size", "n=1", "--size", "steps=1"]
+    assert main(["verify", POLY, str(tmp_path / "reduced.cubin"), *smallest]) == 1
 
 
 def test_a_candidate_or_a_pipeline_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

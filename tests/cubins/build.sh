@@ -36,6 +36,7 @@ rm "$scratch"/bench/edited.*
 tar -C "$scratch/bench" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -c . | xz -9e >bench.tar.xz
 nvcc -cubin -arch=sm_90 -o frame.sm_90.cubin frame.cu
 nvcc -cubin -arch=sm_90 -o twice.sm_90.cubin twice.cu
+nvcc -cubin -arch=sm_90 -o tables.sm_90.cubin tables.cu
 # Full debug information of PTX alone, without that of CUDA, which would name this folder.
 nvcc -ptx -arch=compute_90 -o "$scratch/debug.ptx" axpy.cu
 ptxas -g -arch=sm_90 -o debug.sm_90.cubin "$scratch/debug.ptx"

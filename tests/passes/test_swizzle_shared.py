@@ -15,12 +15,14 @@ from sassir.analysis.shared import all_shared_accesses
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.facts import FACTS, Dim3, FactsAttr, KernelFacts, used_facts
+from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import SHARED, KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
 from sassir.optimize import Pipeline, optimise_cubin
 from sassir.passes.swizzle_shared import Swizzle, swizzle_shared
 from sassir.passes.virtualise import Virtualise
+from sassir.rewrite.build import encodable
 from sassir.translate.lift import ARCH, lift_function
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -58,6 +60,7 @@ def check(text: str, block: Dim3 = (32, 1, 1), arch: str = "sm_90") -> KernelOp:
     before = seen(made, block, arch)
     swizzle = swizzle_shared(made, arch, 4096)
     assert swizzle is not None
+    assert all(encodable(op, arch) for op in made.walk() if isinstance(op, SassInstruction) and not isinstance(op, SassBranch))
     after = seen(made, block, arch)
     assert len(after) == len(before) > 0
     for old, new in zip(before, after, strict=True):
@@ -80,10 +83,15 @@ OFFSETS = [0, 4, 0x7C, 0x80, 0x84, 0x400, 0x404, 0xC00, 0x1000, -4, -0x80, -0x84
 
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("start", [0x400, 0x404, 0x480, 0x1104])
-def test_displacements_that_carry_and_that_do_not(offset: int, start: int) -> None:
+@pytest.mark.parametrize("arch", ["sm_90", "sm_120"])
+def test_displacements_that_carry_and_that_do_not(offset: int, start: int, arch: str) -> None:
     """A displacement may go into the next line, or change the bits of the line that are XORed."""
     base = COLUMN.replace("0x400", f"{start:#x}")
-    check(f"{base}STS [R2+{offset:#x}], R0\nSTS [R2], R0")
+    check(f"{base}STS [R2+{offset:#x}], R0\nSTS [R2], R0", arch=arch)
+
+
+def test_the_sum_of_two_registers_on_an_architecture_that_writes_it_in_another_way() -> None:
+    check(COLUMN + "STS [R2+UR4+0x80], R0\nSTS [R2+UR4+0x84], R0", arch="sm_100")
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_90"])

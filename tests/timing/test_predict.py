@@ -12,7 +12,7 @@ from sassir.errors import LaunchError, SassirError
 from sassir.launch import read_launch_file
 from sassir.machine.hierarchy import HIERARCHIES
 from sassir.timing import Prediction, Profile, Shape, predict
-from sassir.timing.kernels import predict_static, read_kernels
+from sassir.timing.kernels import predict_static, predicted_gains, read_kernels
 from sassir.translate.flow import find_flow
 
 Written = Callable[[str], Function]
@@ -31,7 +31,7 @@ RUNS = [1000.0, 1000.0, 1000.0, 1000.0, 1000.0, 1.0]
 
 
 def run(function: Function, shape: Shape, executions: list[float]) -> Prediction:
-    return predict(function, find_flow(function, {}), "sm_90", shape, Profile(executions, {}, "test"))
+    return predict(function, find_flow(function, {}), "sm_90", shape, Profile(executions, executions, {}, "test"))
 
 
 def test_a_loop_of_one_warp_takes_its_stall_counts(written: Written) -> None:
@@ -83,7 +83,8 @@ def test_without_a_launch_loops_run_as_often_as_is_assumed() -> None:
     data = (CUBINS / "saxpy_gs.sm_90.cubin").read_bytes()
     (found,) = predict_static(data, "saxpy_gs", trips=40)
     assert [loop.runs for loop in found.loops] == [40]
-    assert "40 assumed" in found.source
+    assert found.assumed == 1
+    assert "1 loops taken to run 40 times" in found.source
 
 
 def test_a_launch_of_another_kernel_is_refused() -> None:
@@ -101,3 +102,10 @@ def test_every_architecture_has_a_timing(path: Path) -> None:
     for found in predictions:
         assert 0 < found.whole.alone <= found.whole.resident
         assert all(0 <= share <= 1 + 1e-6 for share in found.whole.utilisation.values())
+
+
+def test_gains_where_the_loops_are_known() -> None:
+    data = (CUBINS / "sgemm_tiled.sm_90.cubin").read_bytes()
+    file = read_launch_file(ROOT / "bench" / "launch" / "sgemm_tiled.toml")
+    assert predicted_gains(data, data, "sgemm_tiled", file.launch("full"), file.facts) == {"sgemm_tiled": 1}
+    assert predicted_gains(data, data, "sgemm_tiled") == {}

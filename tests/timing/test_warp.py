@@ -11,8 +11,9 @@ from sassir.machine import machine
 from sassir.machine.costs import product_cycles
 from sassir.machine.hierarchy import HIERARCHIES
 from sassir.timing import Profile, Traffic, reasons
+from sassir.timing.graph import call_free
 from sassir.timing.warp import Alone, walk
-from sassir.translate.flow import find_flow, graph_of
+from sassir.translate.flow import find_flow
 
 Written = Callable[[str], Function]
 ARCH = "sm_90"
@@ -21,8 +22,10 @@ HIERARCHY = HIERARCHIES[ARCH]
 
 def times(function: Function, traffic: Mapping[int, Traffic] | None = None, executions: list[float] | None = None) -> Alone:
     flow = find_flow(function, {})
-    profile = Profile(executions or [1.0] * len(function.lines), traffic or {}, "test")
-    return walk([line.instruction for line in function.lines], flow, graph_of(flow), machine(ARCH), HIERARCHY, profile)
+    often = executions or [1.0] * len(function.lines)
+    profile = Profile(often, often, traffic or {}, "test")
+    code = [line.instruction for line in function.lines]
+    return walk(code, flow, call_free(code, flow), machine(ARCH), HIERARCHY, profile)
 
 
 def waits(alone: Alone, line: int) -> dict[str, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -21,6 +22,7 @@ from sassir.dialect.facts import KernelFacts
 from sassir.errors import SassirWarning
 from sassir.isa.semantics import Register, semantics
 from sassir.launch import Facts, LaunchFile
+from sassir.optimize import Pipeline, optimise_cubin
 from sassir.passes.allocate_registers import AllocateRegisters
 from sassir.passes.assign_control import AssignControl
 from sassir.passes.virtualise import Virtualise
@@ -132,6 +134,8 @@ TID, N, M = "S2R R4, SR_TID.X", "LDC R5, c[0x0][0x220]", "LDC R6, c[0x0][0x224]"
         (("FADD R7, R4, R5", "FMUL R0, R7, R6"), ("FADD R8, R5, R4", "FMUL R0, R6, R8")),
         (("ISETP.GT.AND P0, PT, R4, R5, PT", "@P0 IADD3 R4, R4, R6, RZ", "MOV R0, R4"),
          ("ISETP.GT.AND P1, PT, R4, R5, PT", "SEL R7, R6, RZ, P1", "IADD3 R0, R4, R7, RZ")),
+        (("ISETP.GT.AND P0, PT, R4, R5, PT", "@P0 FADD R7, R4, R5", "@!P0 FADD R7, R4, R6", "MOV R0, R7"),
+         ("ISETP.GT.AND P0, PT, R4, R5, PT", "FADD R8, R4, R6", "@P0 FADD R8, R4, R5", "MOV R0, R8")),
         (("MOV R0, R4",), ("LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "LOP3.LUT R5, R4, R5, RZ, 0x3c, !PT",
                            "LOP3.LUT R4, R4, R5, RZ, 0x3c, !PT", "MOV R0, R5")),
     ],
@@ -146,7 +150,7 @@ def test_equal_code_is_proven_equal(left: tuple[str, ...], right: tuple[str, ...
     [
         (("IADD3 R0, R4, R5, R6",), ("IADD3 R0, R4, R5, -R6",)),
         (("IMAD R0, R4, 0x8, R5",), ("IMAD R0, R4, 0x9, R5",)),
-        (("SHF.R.S32.HI R0, RZ, 0x1, R4",), ("SHF.R.U32.HI R0, RZ, 0x1, R4",)),
+        (("SHF.R.S32.HI R0, RZ, 0x1, R5",), ("SHF.R.U32.HI R0, RZ, 0x1, R5",)),
         (("FADD R7, R4, R5", "FADD R0, R7, R6"), ("FADD R7, R5, R6", "FADD R0, R4, R7")),
         (("FADD R0, R4, R5",), ("FADD.FTZ R0, R4, R5",)),
         (("MOV R0, R4",), ("MOV R0, R5",)),
@@ -162,6 +166,28 @@ def test_facts_decide_what_would_not_be_decided_without_them() -> None:
     assert verdict(left, right).verdict == "undecided"
     assert verdict(left, right, KernelFacts(block=(256, 1, 1))).verdict == "holds"
     assert verdict((N, "MOV R0, R5"), ("MOV R0, 0x7",), KernelFacts(words=((0x220, 7),))).verdict == "holds"
+
+
+def test_no_block_is_larger_than_the_hardware_allows() -> None:
+    for limit, expected in ((1024, "holds"), (1023, "undecided")):
+        compare = f"ISETP.LT.U32.AND P0, PT, R4, {limit:#x}, PT"
+        assert verdict((TID, compare, "SEL R0, R4, RZ, P0"), (TID, "MOV R0, R4")).verdict == expected
+
+
+@pytest.mark.parametrize("seconds", [0, 1])
+def test_a_proof_ends_in_time(seconds: int) -> None:
+    """a * b = (a & b) * (a | b) + (a & ~b) * (~a & b) is true, and too much for a solver."""
+    known = ("LDC R4, c[0x0][0x220]", "LDC R5, c[0x0][0x224]", "LDC.64 R2, c[0x0][0x210]")
+    tables = {7: "0xc0", 8: "0xfc", 9: "0x30", 10: "0xc"}
+    logic = [f"LOP3.LUT R{register}, R4, R5, RZ, {table}, !PT" for register, table in tables.items()]
+    left = straight(*known, "IMAD R0, R4, R5, RZ", "STG.E [R2.64], R0")
+    right = straight(*known, *logic, "IMAD R0, R7, R8, RZ", "IMAD R0, R9, R10, R0", "STG.E [R2.64], R0")
+    begin = time.monotonic()
+    found = rung.prove("k", "sm_90", (left, right), KernelFacts(), rung.distinct, seconds)
+    assert time.monotonic() - begin < seconds + 5
+    assert found.verdict == "undecided"
+    if not seconds:
+        assert found.detail == "no proof within 0 s"
 
 
 STACK = "MOV R1, c[0x0][0x28]"
@@ -254,11 +280,37 @@ def test_kernels_with_other_registers_are_proven_equal(bench: Bench, reallocated
 
 
 @pytest.mark.parametrize(
+    ("kernel", "passes"),
+    [
+        ("cupy_l2norm", "sass-gvn"),
+        ("black_scholes", "sass-dce"),
+        ("sgemm_tiled", "sass-schedule"),
+        ("softmax_rows", "sass-schedule"),
+        ("sgemm_tiled", "sass-specialize,sass-unroll"),
+        ("xxh32_rows", "sass-specialize,sass-unroll"),
+    ],
+)
+def test_what_passes_make_is_proven_equal(bench: Bench, kernel: str, passes: str) -> None:
+    """Loops of a length that the facts of a launch tell, unrolled, and other orders of instructions."""
+    cubin, file = bench(kernel)
+    case = file.small[0] if "specialize" in passes else None
+    made = optimise_cubin(cubin, kernel, Pipeline("test", 1, tuple(passes.split(","))), file.facts, case)
+    assert [outcome.reason for outcome in made.outcomes] == [""]
+    if "unroll" in passes:
+        before, after = made.outcomes[0].instructions
+        assert after > 1.5 * before
+    layer = prove(cubin, made.cubin, file.small, file.facts, made.assumptions)
+    assert layer.verdict == "holds", layer.detail
+    assert "pairs of places" in layer.checks[0].detail
+
+
+@pytest.mark.parametrize(
     ("kernel", "old", "new", "reason"),
     [
         ("saxpy_gs", "IADD3 R0, R0, UR4, RZ ;", "IADD3 R0, R0, UR5, RZ ;", "@!P0 BRA"),
         ("saxpy_gs", "LDG.E R11, desc[UR6][R4.64] ;", "NOP ;", "global memory is not proven equal"),
         ("saxpy_gs", "@!P0 BRA `(.L0) ;", "@P0 BRA `(.L0) ;", "control differs"),
+        ("silu_mul_bf16", "MOV R4, 0x230 ;", "MOV R4, 0x231 ;", "does not go back to its call"),
         ("reduce_sum", "@!P1 FADD R4, R4, R5 ;", "@!P1 FADD R4, R4, -R5 ;", "shared memory is not proven equal"),
     ],
 )

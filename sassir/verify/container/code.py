@@ -13,6 +13,7 @@ from sassir.cubin.nvinfo import Attribute, SymbolValue, decode, read_attributes
 from sassir.cubin.resources import counts, function_values, header_registers
 from sassir.errors import TranslationError
 from sassir.findings import Finding
+from sassir.machine.constant_bank import constant_bank
 from sassir.translate.branches import Branches
 from sassir.translate.resources import BARRIER_RULE, REGISTER_RULE, RESERVED_REGISTERS, barrier_numbers, highest_register
 from sassir.translate.shape import shape
@@ -36,10 +37,10 @@ def resource_findings(subject: Subject) -> Iterator[Finding]:
             yield Finding("stack-size", section.kernel, None, message, SEEN)
         function = subject.functions.get(section.index)
         if function is not None:
-            yield from _use(section, function, Resources(registers, barriers, stack))
+            yield from _use(section, function, Resources(registers, barriers, stack), subject.cubin.arch)
 
 
-def _use(section: CodeSection, function: Function, said: Resources) -> Iterator[Finding]:
+def _use(section: CodeSection, function: Function, said: Resources, arch: str) -> Iterator[Finding]:
     """What the code uses against what the file says."""
     code = [line.instruction for line in function.lines]
     highest = highest_register([shape(c.mnemonic, c.modifiers, c.operands) for c in code])
@@ -51,20 +52,23 @@ def _use(section: CodeSection, function: Function, said: Resources) -> Iterator[
     if said.barriers is not None and said.barriers <= barrier:
         message = f"{said.barriers} barriers, but the code uses barrier {barrier}"
         yield Finding("barrier-count", section.kernel, None, message, BARRIER_RULE)
-    taken = _frame(function, section)
+    taken = _frame(function, section, arch)
     if said.stack is not None and said.stack < taken:
         message = f"FRAME_SIZE is {said.stack:#x}, but the code takes {taken:#x} bytes from R1"
         yield Finding("stack-size", section.kernel, None, message, _STACK_RULE)
 
 
-def _frame(function: Function, section: CodeSection) -> int:
-    """Bytes that the kernel takes from its stack pointer; 0 when it has no frame."""
+def _frame(function: Function, section: CodeSection, arch: str) -> int:
+    """Bytes that the kernel takes from its stack pointer; 0 when it has no frame, and when R1 is just a register."""
+    pointer = (0, constant_bank(arch).stack)
     end = min([f.offset for f in section.functions if f.offset], default=function.size)
     for instruction, _ in function.lines[: end // INSTRUCTION_BYTES]:
         registers = [r for o in instruction.operands for r in o.registers if r not in ZERO_REGISTERS]
         number = next((o.integer for o in instruction.operands if o.integer), None)
         if registers == ["R1", "R1"] and number is not None and instruction.operands[0].text == "R1":
             return -number if number < 0 else _WRAP - number if number > _WRAP // 2 else 0
+        if registers[:1] == ["R1"] and instruction.operands[0].text == "R1" and all(o.constant != pointer for o in instruction.operands):
+            return 0
     return 0
 
 

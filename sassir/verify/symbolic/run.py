@@ -138,12 +138,11 @@ class Run:
         address = words.concat(self.read(following(register, 1)), self.read(register)).value
         if displacement is None or address is None or not self.calls:
             raise UnknownError(f"`{instruction.text}` goes to a place that is not known")
-        target = (address + INSTRUCTION_BYTES * place + displacement) // INSTRUCTION_BYTES
         *rest, expected = self.calls
-        if target != expected:
+        if address + INSTRUCTION_BYTES * place + displacement != INSTRUCTION_BYTES * expected:
             raise UnknownError(f"`{instruction.text}` does not go back to its call")
         self.calls = tuple(rest)
-        return target
+        return expected
 
     def _execute(self, place: int, instruction: Instruction) -> None:
         guard = self._holds(instruction.guard)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sassir.cubin.cubin import Cubin
 from sassir.dialect.facts import Dim3, KernelFacts
+from sassir.errors import SemanticsError
 from sassir.machine.constant_bank import constant_bank
 from sassir.translate.facts import launch_facts
 from sassir.verify.differential import OutOfTimeError
@@ -22,6 +23,9 @@ from sassir.verify.symbolic.side import Results, Side
 from sassir.verify.symbolic.walk import NotProvenError, Walk
 
 NAME = "symbolic"
+LARGEST_BLOCK: Dim3 = (1024, 1024, 64)
+LARGEST_GRID: Dim3 = (0x7FFFFFFF, 0xFFFF, 0xFFFF)
+"""CUDA C++ Programming Guide, compute capabilities."""
 
 
 class SymbolicRung(NamedTuple):
@@ -71,7 +75,7 @@ def prove(name: str, arch: str, kernels: tuple[Kernel, Kernel], facts: KernelFac
             points = Walk((original, candidate), solver, apart, stack).run()
         except SlotError:
             points = Walk((original, candidate), solver, apart, None).run()
-    except (NotProvenError, UnknownError, OutOfTimeError) as error:
+    except (NotProvenError, UnknownError, OutOfTimeError, SemanticsError) as error:
         return Check(name, "undecided", str(error))
     return Check(name, "holds", f"{points} pairs of places")
 
@@ -85,10 +89,9 @@ def known_words(facts: KernelFacts, arch: str) -> dict[int, int]:
 
 def _bounds(facts: KernelFacts) -> Mapping[str, int]:
     """What special registers stay below."""
-    found: dict[str, int] = {}
-    sizes: tuple[tuple[str, Dim3 | None], ...] = (("TID", facts.block), ("CTAID", facts.grid))
-    for name, dim3 in sizes:
-        found |= {f"SR_{name}.{axis} 0": n for axis, n in zip("XYZ", dim3 or (), strict=False)}
+    found = {"SR_LANEID 0": 32}
+    for name, extents in (("TID", facts.block or LARGEST_BLOCK), ("CTAID", facts.grid or LARGEST_GRID)):
+        found |= {f"SR_{name}.{axis} 0": n for axis, n in zip("XYZ", extents, strict=True)}
     return found
 
 

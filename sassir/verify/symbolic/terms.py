@@ -202,6 +202,10 @@ def choose(condition: Term, yes: Term, no: Term) -> Term:
         return yes
     if condition.op == "not":
         return choose(condition.parts[0], no, yes)
+    if yes.op == "if" and yes.parts[0] is condition:
+        return choose(condition, yes.parts[1], no)
+    if no.op == "if" and no.parts[0] is condition:
+        return choose(condition, yes, no.parts[2])
     if yes.width == 0 and yes.value is not None and no.value is not None:
         return condition if yes.value else invert(condition)
     return Term.of("if", (condition, yes, no), yes.width)

@@ -1,6 +1,9 @@
-"""How often loops run, as far as the code and the facts of a launch tell."""
+"""What the lifted code and the facts of a launch tell about the timing: how often loops run, which addresses threads access."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -11,14 +14,24 @@ from sassir.dialect.facts import facts_of
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.rewrite.kernels import arch_of
+from sassir.timing.dry import dry_traffic
+from sassir.timing.profile import Traffic
 
 
-def trip_counts(module: ModuleOp) -> dict[str, dict[int, int]]:
-    """For each kernel, the iterations of its counted loops, by the offset of the first instruction of the loop.
+class Known(NamedTuple):
+    """What is known of one kernel, by the offsets of instructions."""
 
-    Facts of a launch are those that `attach_facts` gave the kernels.
-    """
-    return {op.function.data: _trips(op, arch_of(module)) for op in module.body.ops if isinstance(op, KernelOp)}
+    trips: dict[int, int]
+    """Iterations of a counted loop each time it is entered, by its first instruction."""
+    traffic: dict[int, Traffic]
+    """What memory instructions move; see `dry_traffic`."""
+
+
+def known_of(module: ModuleOp, first_level: Mapping[str, int]) -> dict[str, Known]:
+    """For each kernel, with the facts that `attach_facts` gave it; `first_level`: bytes of L1 for one block, by kernel."""
+    arch = arch_of(module)
+    kernels = {op.function.data: op for op in module.body.ops if isinstance(op, KernelOp)}
+    return {name: Known(_trips(op, arch), dry_traffic(op, arch, first_level[name])) for name, op in kernels.items()}
 
 
 def _trips(kernel: KernelOp, arch: str) -> dict[int, int]:

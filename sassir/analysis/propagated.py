@@ -1,0 +1,48 @@
+"""The propagation over a kernel, made again only when the kernel changed: passes ask for it one after the other."""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import NamedTuple
+
+from sassir.analysis.propagation import Propagation
+from sassir.dialect import internals
+from sassir.dialect.facts import facts_of
+from sassir.dialect.operations import KernelOp
+
+
+class _Kept(NamedTuple):
+    propagation: Propagation
+    content: list[object]
+
+
+_last: list[_Kept] = []
+"""The newest one only."""
+
+
+def propagate(kernel: KernelOp, arch: str) -> Propagation:
+    """What every value of `kernel` can be, under its facts, as the kernel is now."""
+    content = _content(kernel)
+    for kept in _last:
+        known = kept.propagation
+        if (known.arch, known.facts) == (arch, facts_of(kernel)) and _same(kept.content, content):
+            return known
+    _last[:] = [_Kept(Propagation(kernel, facts_of(kernel), arch), content)]
+    return _last[0].propagation
+
+
+def _content(kernel: KernelOp) -> list[object]:
+    """All objects that a kernel is made of. Attributes are never changed in place, and of a value at most which register it is in."""
+    found: list[object] = []
+    for block in kernel.body.blocks:
+        found += (block, *block.args)
+        for op in block.ops:
+            found.append(op)
+            found += internals.operands(op)
+            found += op.properties.values()
+            found += op.successors
+    return found
+
+
+def _same(a: list[object], b: list[object]) -> bool:
+    return len(a) == len(b) and all(map(is_, a, b))
