@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -17,10 +18,11 @@ from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 from sassir.dialect.facts import used_facts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
-from sassir.errors import SassirError, TranslationError
+from sassir.errors import SassirError, SassirWarning, TranslationError
 from sassir.launch import Facts, Launch
 from sassir.passes import PASSES, load_passes
 from sassir.rewrite.kernels import arch_of
+from sassir.timing.kernels import predicted_gains
 from sassir.translate.cubin import encode, read_module, write_cubin
 from sassir.translate.emit import emit_function, emit_program
 from sassir.translate.facts import attach_facts, launch_facts
@@ -29,6 +31,8 @@ from sassir.verify.assumptions import Assumptions, assumptions_of
 BEFORE = ("sass-virtualise",)
 AFTER = ("sass-allocate-registers", "sass-assign-control", "sass-check-allocation", "sass-check-schedule")
 """What every pipeline begins and ends with."""
+LOSS = 0.97
+"""A predicted gain below this is a loss; nearer to 1 the timing model does not tell (docs/timing.md)."""
 
 
 class Pipeline(NamedTuple):
@@ -92,16 +96,16 @@ def make_pass(text: str) -> ModulePass:
         raise TranslationError(f"pass {text!r}: {error}") from error
 
 
-def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = ()) -> list[Outcome]:
-    """Run `pipeline` over each kernel by itself, or over those named. Facts are attributes of the kernels (see `attach_facts`).
+def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = (), without: Collection[str] = ()) -> list[Outcome]:
+    """Run `pipeline` over each kernel by itself, or over those named, `without` some.
 
-    What a kernel cannot bear, because a pass refuses it or a checker finds a fault, leaves that kernel as it was.
+    Facts are attributes of the kernels (see `attach_facts`). What a kernel cannot bear, because a pass refuses it or a checker finds a fault, leaves that kernel as it was.
     """
     passes = pipeline.all_passes()
     return [
         _optimise_kernel(module, op, passes)
         for op in list(module.body.ops)
-        if isinstance(op, KernelOp) and (not kernels or op.function.data in kernels)
+        if isinstance(op, KernelOp) and (not kernels or op.function.data in kernels) and op.function.data not in without
     ]
 
 
@@ -132,7 +136,13 @@ def _count(kernel: KernelOp) -> int:
 
 
 def optimise_cubin(
-    original: bytes, where: str, pipeline: Pipeline, stated: Facts | None = None, case: Launch | None = None, kernels: Sequence[str] = ()
+    original: bytes,
+    where: str,
+    pipeline: Pipeline,
+    stated: Facts | None = None,
+    case: Launch | None = None,
+    kernels: Sequence[str] = (),
+    without: Collection[str] = (),
 ) -> Optimised:
     """Run `pipeline` on a cubin, with the facts of the launch `case` and those `stated` beside it, if there are any.
 
@@ -141,5 +151,31 @@ def optimise_cubin(
     module = read_module(original, where)
     if case is not None:
         attach_facts(module, launch_facts(case, stated or Facts(), arch_of(module)))
-    outcomes = tuple(optimise(module, pipeline, kernels))
+    outcomes = tuple(optimise(module, pipeline, kernels, without))
     return Optimised(write_cubin(emit_program(module)), outcomes, assumptions_of(module))
+
+
+def optimise_or_keep(
+    original: bytes, where: str, pipeline: Pipeline, stated: Facts | None = None, case: Launch | None = None, kernels: Sequence[str] = ()
+) -> tuple[Optimised, Mapping[str, float]]:
+    """As `optimise_cubin`, but a kernel that the timing model expects to become slower stays as it was.
+
+    Returns the predicted gains as well (see `predicted_gains`). Where there is no prediction, it warns (SassirWarning).
+    """
+    made = optimise_cubin(original, where, pipeline, stated, case, kernels)
+    try:
+        gains = predicted_gains(original, made.cubin, where, case, stated)
+    except SassirError as error:
+        warnings.warn(f"{where}: no prediction: {error}", SassirWarning, stacklevel=2)
+        return made, {}
+    slower = {kernel for kernel, gain in gains.items() if gain < LOSS}
+    if not slower:
+        return made, gains
+    again = optimise_cubin(original, where, pipeline, stated, case, kernels, slower)
+    outcomes = [_kept(o, gains[o.kernel]) if o.kernel in slower else o for o in made.outcomes]
+    return again._replace(outcomes=tuple(outcomes)), gains
+
+
+def _kept(outcome: Outcome, gain: float) -> Outcome:
+    reason = outcome.reason or f"the timing model expects it to take {1 / gain:.2f} times as long"
+    return Outcome(outcome.kernel, False, reason, (outcome.instructions[0], outcome.instructions[0]), ())

@@ -100,11 +100,12 @@ def make_candidate(job: Job) -> bytes | str:
 
 
 def _optimised(job: Job) -> bytes:
-    from sassir.optimize import optimise_cubin, read_pipeline
+    from sassir.optimize import optimise_or_keep, read_pipeline
 
     file = job.entry.file
     case = file.launch(job.case) if job.case is not None else None
-    return optimise_cubin(job.entry.cubin.read_bytes(), str(job.entry.cubin), read_pipeline(job.pipeline or ""), file.facts, case).cubin
+    made, _ = optimise_or_keep(job.entry.cubin.read_bytes(), str(job.entry.cubin), read_pipeline(job.pipeline or ""), file.facts, case)
+    return made.cubin
 
 
 def _rebuilt(cubin: Path, passes: str) -> bytes:

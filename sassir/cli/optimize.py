@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from sassir.cli.extract import read_file
 from sassir.cli.verify import choose_launches, lines
 from sassir.cubin.host import select_cubin
-from sassir.errors import SassirError
 from sassir.launch import Launch, LaunchFile, read_launch_file
 
 if TYPE_CHECKING:
@@ -35,15 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a table and the layers of verification. Returns 1, and writes the original, if the result does not hold."""
-    from sassir.optimize import optimise_cubin, read_pipeline
+    from sassir.optimize import optimise_or_keep, read_pipeline
     from sassir.verify.certificate import certificate
 
     original = select_cubin(read_file(args.file), str(args.file), args.arch).data
     file = read_launch_file(args.launch) if args.launch is not None else None
     pipeline = read_pipeline(args.pipeline or ("launch" if file is not None else "default"))
     case = _case(file, args.case) if pipeline.name != "default" else None
-    made = optimise_cubin(original, str(args.file), pipeline, file.facts if file else None, case, args.kernel)
-    _print_table(original, made, _predicted(original, made, str(args.file), case, file))
+    made, gains = optimise_or_keep(original, str(args.file), pipeline, file.facts if file else None, case, args.kernel)
+    _print_table(original, made, gains)
     report = _verify(original, made, file, case, pipeline, args.kernel)
     for line in lines(report):
         print(line)
@@ -88,18 +87,8 @@ def _verify(
     return Report(tuple(layers))
 
 
-def _predicted(original: bytes, made: Optimised, where: str, case: Launch | None, file: LaunchFile | None) -> dict[str, str]:
-    """By kernel, how many times as fast the static timing model expects it to be; empty where loops are not known, or why it cannot say."""
-    from sassir.timing.kernels import predicted_gains
-
-    try:
-        gains = predicted_gains(original, made.cubin, where, case, file.facts if file is not None else None)
-    except SassirError as error:
-        return dict.fromkeys([outcome.kernel for outcome in made.outcomes], f"not predicted: {error}")
-    return {kernel: f"{gain:.2f} x" for kernel, gain in gains.items()}
-
-
-def _print_table(original: bytes, made: Optimised, predicted: Mapping[str, str]) -> None:
+def _print_table(original: bytes, made: Optimised, gains: Mapping[str, float]) -> None:
+    """The column `predicted` says how many times as fast it is; empty where loops are not known."""
     from rich.console import Console
     from rich.table import Table
 
@@ -111,5 +100,6 @@ def _print_table(original: bytes, made: Optimised, predicted: Mapping[str, str])
     for outcome in made.outcomes:
         old, new = before[outcome.kernel], after[outcome.kernel]
         counts = [f"{a} → {b}" for a, b in (outcome.instructions, (old.registers, new.registers))]
-        table.add_row(outcome.kernel, *counts, predicted.get(outcome.kernel, ""), ", ".join(outcome.facts), outcome.reason)
+        predicted = f"{gains[outcome.kernel]:.2f} x" if outcome.kernel in gains else ""
+        table.add_row(outcome.kernel, *counts, predicted, ", ".join(outcome.facts), outcome.reason)
     Console(markup=False, highlight=False, soft_wrap=True).print(table)
