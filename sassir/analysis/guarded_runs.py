@@ -26,7 +26,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
 from sassir.dialect.facts import KernelFacts, facts_of
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.dialect.registers import UP, UR, B, file_of
 
 _ENDS = frozenset({"BPT", "EXIT", "KILL"})
@@ -198,9 +198,11 @@ class _Search:
         join = self._join(meeting, barrier)
         between = self.flow.blocks[short[0]] if short else None
         inner = [*before_last(meeting), *(before_last(between) if between is not None else ())]
-        if join is None or not all(_only_computes(op) for op in inner):
+        slow_way = tuple([self.flow.blocks[w] for w in cold])
+        plain = between is None or _only_goes_on(between.last_op)
+        if join is None or not plain or self._slow_end(slow_way) is None or not all(_only_computes(op) for op in inner):
             return None
-        return Guard(block, branch, barrier, fast, between, tuple([self.flow.blocks[w] for w in cold]), meeting, join)
+        return Guard(block, branch, barrier, fast, between, slow_way, meeting, join)
 
     def _way(self, first: int, end: int) -> tuple[int, ...] | None:
         """The blocks from `first` until `end`, in order, if each has one block before and one behind it."""
@@ -232,11 +234,17 @@ class _Search:
         between = () if guard.between is None else tuple(before_last(guard.between))
         found = set(depending([*before_last(guard.start), *between], before))
         fast = passed(guard.branch if guard.between is None else guard.between.last_op, guard.meeting)
-        slow = passed(guard.cold[-1].last_op, guard.meeting)
+        slow = passed(self._slow_end(guard.cold), guard.meeting)
         for argument, quick, other in zip(guard.meeting.args, fast, slow, strict=True):
             if quick in found or self._before_call(guard, other) is not quick:
                 found.add(argument)
         return depending([*before_last(guard.meeting), *before_last(guard.join)], found)
+
+    def _slow_end(self, cold: Sequence[Block]) -> Operation | None:
+        """What leads from a slow way to the meeting: a branch, or the RET of a routine; None if it has several."""
+        number = self.flow.number[cold[-1]]
+        ends = [end for end, callers in self.calls.callers.items() if number in callers] or [number]
+        return self.flow.blocks[ends[0]].last_op if len(ends) == 1 else None
 
     def _before_call(self, guard: Guard, value: SSAValue) -> SSAValue:
         """What `value` was before the routine of the slow way, if that only hands it through.
@@ -254,6 +262,13 @@ def _only_computes(op: Operation) -> bool:
     """It may run where it did not: it does nothing but to compute, and reads no constant outside of its bank."""
     does = effects(op)
     return does.pure and runs_early(op, ()) and not (does.loads and isinstance(op, SassInstruction) and op.reads)
+
+
+def _only_goes_on(op: Operation | None) -> bool:
+    """Control goes to one place, whatever the operands are."""
+    return isinstance(op, NextOp) or (
+        isinstance(op, SassBranch) and op.MNEMONIC == "BRA" and op.guard is None and op.constant_guard is None and not op.reads
+    )
 
 
 def _leaves(op: Operation) -> bool:
