@@ -86,7 +86,9 @@ class _Word(NamedTuple):
 
 
 def _words(loop: RegionLoop, flow: Flow, facts: KernelFacts) -> list[_Word]:
-    """The words that can be variables in a loop."""
+    """The words that can be variables in a loop; none where no value differs from turn to turn: it waits for another thread."""
+    if not loop.header.args:
+        return []
     blocks, number, cfg = flow
     inside = [b for b in blocks if b in loop.blocks]
     found = _accesses(inside, facts)

@@ -145,6 +145,11 @@ def test_a_loop_that_may_not_run_once_keeps_its_accesses() -> None:
     assert names(_promoted([*START.strip().splitlines(), *body])) == [[], ["LDG", "STG"], []]
 
 
+def test_a_loop_that_waits_for_another_thread_goes_on_looking() -> None:
+    body = ["LDG.E R10, desc[UR4][R2.64]", "ISETP.NE.AND P0, PT, R10, R0, PT", "@P0 BRA .-0x20", "EXIT"]
+    assert names(_promoted([*START.strip().splitlines(), *body])) == [[], ["LDG"], []]
+
+
 def test_a_thread_that_ends_in_the_loop_has_stored() -> None:
     body = SUM + "ISETP.EQ.AND P1, PT, R10, R0, PT\n@P1 EXIT"
     assert names(promoted(body)) == [[], ["LDG", "STG"], []]

@@ -1,0 +1,70 @@
+"""sass-unroll: how many copies, and with which test between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from sassir.asm import INSTRUCTION_BYTES, Function, Line
+from sassir.asm.parse import parse_instruction
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.instruction import SassInstruction
+from sassir.launch import read_launch_file
+from sassir.optimize import Pipeline, optimise_cubin
+from sassir.passes.unroll import Unroll
+from sassir.passes.virtualise import Virtualise
+from sassir.schedule.budget import running_threads
+from sassir.translate.cubin import read_program
+from sassir.translate.lift import ARCH, lift_function
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+def _mnemonics(cubin: bytes) -> list[str]:
+    return [line.instruction.mnemonic for line in read_program(cubin).functions[0].lines]
+
+
+LOOP = """
+LDC.64 R2, c[0x0][0x210]
+MOV R0, RZ
+MOV R5, RZ
+LDG.E R4, desc[UR4][R2.64]
+IADD3 R5, R5, R4, RZ
+IADD3 R0, R0, 0x1, RZ
+ISETP.NE.AND P0, PT, R0, 0x3e8, PT
+@P0 BRA .-0x40
+STG.E desc[UR4][R2.64], R5
+EXIT
+"""
+"""A loop of 1000 iterations."""
+
+
+@pytest.mark.parametrize(("factor", "even"), [(4, True), (5, True), (3, False)])
+def test_a_known_multiple_of_iterations_needs_no_other_test(factor: int, even: bool) -> None:
+    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(LOOP.strip().splitlines())])
+    kernel = lift_function(Function("k", None, lines, {}), {})
+    module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
+    Virtualise().apply(Context(), module)
+    Unroll(factor=factor).apply(Context(), module)
+    module.verify()
+    names = [op.MNEMONIC for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    assert names.count("LDG") == factor + (not even)
+    assert (names.count("BRA") == 1) == even
+
+
+def test_where_few_threads_run_each_of_them_loads_more_at_a_time() -> None:
+    original, file = (BENCH / "cubins" / "dgemv_col.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / "dgemv_col.toml")
+    passes = ("sass-specialize", "sass-unroll", "sass-share-addresses", "sass-schedule")
+    made = optimise_cubin(original, "dgemv_col", Pipeline("test", 1, passes), file.facts, file.launch("full"))
+    names = _mnemonics(made.cubin)
+    most = max(names[i : i + 80].count("LDG") for i in range(len(names)))
+    assert most >= 48
+    assert _mnemonics(original).count("DFMA") < names.count("DFMA")
+
+
+@pytest.mark.parametrize(("grid", "threads"), [((128, 1, 1), 128), ((264, 1, 1), 256), ((1 << 20, 1, 1), 2048), (None, 2048)])
+def test_threads_that_run_at_a_time(grid: tuple[int, int, int] | None, threads: int) -> None:
+    assert running_threads("sm_90", KernelFacts(block=(128, 1, 1), grid=grid)) == threads
