@@ -16,7 +16,7 @@ from sassir.dialect.template import TemplateAttr
 def bit_moves(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> Sequence[int | tuple[int, int]] | None:
     """For each bit of the result 0, 1, or which value read it is a bit of, by position, and which.
 
-    None if the semantics is not known, or other things are read. To find out, every bit that is read gets a code of its own, and
+    None if the semantics is not known, other things are read, or a bit is none of these. To find out, every bit that is read gets a code of its own, and
     the instruction runs once for each bit of the codes.
     """
     found = plan(mnemonic, modifiers, template, arch)
@@ -30,5 +30,6 @@ def bit_moves(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) 
     (result,) = [np.broadcast_to(found.evaluator.evaluate(*values)[k], (runs,)) for k in found.results]
     codes = [sum([(int(result[run]) >> k & 1) << run for run in range(runs)]) for k in range(WORD_BITS)]
     places = {WORD_BITS * i + k + 1: (place, k) for i, place in enumerate(found.reads) if isinstance(place, int) for k in range(WORD_BITS)}
-    ends = {0: 0, (1 << runs) - 1: 1}
-    return [places[code] if code in places else ends[code] for code in codes]
+    origins: dict[int, int | tuple[int, int]] = {0: 0, (1 << runs) - 1: 1, **places}
+    bits = [origins.get(code) for code in codes]
+    return [bit for bit in bits if bit is not None] if None not in bits else None
