@@ -16,8 +16,8 @@ from sassir.dialect.template import TemplateAttr
 def bit_moves(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> Sequence[int | tuple[int, int]] | None:
     """For each bit of the result 0, 1, or which value read it is a bit of, by position, and which.
 
-    None if the semantics is not known, other things are read, or a bit is none of these. To find out, every bit that is read gets a code of its own, and
-    the instruction runs once for each bit of the codes.
+    None if the semantics is not known, other things are read, or a bit is none of these. To find out, every bit that is read gets
+    a code of its own, and the instruction runs once for each bit of the codes.
     """
     found = plan(mnemonic, modifiers, template, arch)
     if found is None or len(found.results) != 1 or not all(isinstance(place, int) for place in found.reads):
