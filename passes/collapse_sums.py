@@ -26,6 +26,7 @@ from sassir.dialect.registers import P
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten, signed
 from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.products import collapse_products
 from sassir.rewrite.simplify import replace
 
 _SUMS = frozenset({"IADD", "IADD3", "UIADD3", "VIADD"})
@@ -42,6 +43,8 @@ class CollapseSums(ModulePass):
             known = Propagation(kernel, facts_of(kernel), arch)
             if collapse_sums(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
+                drop_dead_code(kernel.body)
+            if collapse_products(kernel, arch):
                 drop_dead_code(kernel.body)
 
 

@@ -21,7 +21,6 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
-from sassir.rewrite.chains import shorten_chains
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
 
@@ -36,7 +35,7 @@ Base = tuple[tuple[SSAValue, ...], int]
 
 @dataclass(frozen=True)
 class ShareAddresses(ModulePass):
-    """Addresses that differ by a number are computed once, and pointers go on in one step."""
+    """Addresses that differ by a number are computed once."""
 
     name = "sass-share-addresses"
 
@@ -45,8 +44,6 @@ class ShareAddresses(ModulePass):
             known = propagate(kernel, arch)
             if share_addresses(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
-                drop_dead_code(kernel.body)
-            if shorten_chains(kernel, arch):
                 drop_dead_code(kernel.body)
 
 

@@ -108,9 +108,9 @@ class Segment(NamedTuple):
 class Adjacent:
     """Finds the accesses of a kernel that can be merged."""
 
-    def __init__(self, bits: Bits) -> None:
+    def __init__(self, bits: Bits, facts: KernelFacts) -> None:
         self.bits = bits
-        self.facts = bits.known.facts
+        self.facts = facts
         self.used: set[str] = set()
         """The facts that what was found rests on, beyond those that ranges do."""
 

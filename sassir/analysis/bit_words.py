@@ -1,34 +1,29 @@
-"""Words bit by bit: each bit a number, a copy of a bit of some value, or not known; sums and products of them."""
+"""Words bit by bit: each bit a number, not known, or a copy of a bit of some value; sums and products of such words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
-
-from xdsl.ir import SSAValue
 
 from sassir.analysis.ranges import LARGEST, WORD_BITS
 
+Word = Sequence[int]
+"""32 bits, the lowest first. A bit is 0 or 1, `UNKNOWN`, or stands for the bit of a value, which is a number from `COPY` on."""
 
-class Copy(NamedTuple):
-    """A bit that is equal to bit `place` of `value`."""
-
-    value: SSAValue
-    place: int
-
-
-Bit = int | Copy | None
-"""0, 1, a copy, or not known."""
-Word = Sequence[Bit]
-"""32 bits, the lowest first."""
-
-UNKNOWN: Word = (None,) * WORD_BITS
+UNKNOWN = 2
+COPY = WORD_BITS
+"""Bit i of the value number n (from 1 on) is 32 n + i."""
+NOTHING: Word = (UNKNOWN,) * WORD_BITS
+"""A word of which nothing is known."""
 
 
+@cache
 def number(value: int) -> Word:
     """The bits of a number."""
     return tuple([value >> i & 1 for i in range(WORD_BITS)])
+
+
+ZERO = number(0)
 
 
 def trailing_zeros(value: int) -> int:
@@ -38,39 +33,48 @@ def trailing_zeros(value: int) -> int:
 
 def low_bits(word: Word) -> tuple[int, int]:
     """How many of the lowest bits are known, and the number that they are."""
-    count = next((i for i, bit in enumerate(word) if not isinstance(bit, int)), WORD_BITS)
-    return count, sum([bit << i for i, bit in enumerate(word[:count]) if isinstance(bit, int)])
+    count = value = 0
+    while count < WORD_BITS and word[count] < UNKNOWN:
+        value |= word[count] << count
+        count += 1
+    return count, value
+
+
+def common(a: Word, b: Word) -> Word:
+    """What two words have in common."""
+    return a if a == b else [x if x == y else UNKNOWN for x, y in zip(a, b, strict=True)]
 
 
 def add(a: Word, b: Word) -> Word:
     """The sum, modulo 2³². A bit is known where at most one of the two and the carry is not a number."""
-    found: list[Bit] = []
-    carry: Bit = 0
-    for terms in zip(a, b, strict=True):
-        three = (*terms, carry)
-        others = [t for t in three if not isinstance(t, int)]
-        ones = sum([t for t in three if isinstance(t, int)])
+    if a == ZERO or b == ZERO:
+        return b if a == ZERO else a
+    found: list[int] = []
+    carry = 0
+    for x, y in zip(a, b, strict=True):
+        others = (x >= UNKNOWN) + (y >= UNKNOWN) + (carry >= UNKNOWN)
         if not others:
-            found.append(ones & 1)
-            carry = ones >> 1
-        elif len(others) == 1:
-            found.append(None if ones == 1 else others[0])
-            carry = ones >> 1 if ones != 1 else None
+            found.append((x + y + carry) & 1)
+            carry = (x + y + carry) >> 1
+        elif others == 1:
+            ones = (x == 1) + (y == 1) + (carry == 1)
+            found.append(UNKNOWN if ones == 1 else max(x, y, carry))
+            carry = UNKNOWN if ones == 1 else ones >> 1
         else:
-            found.append(None)
-            carry = None
+            found.append(UNKNOWN)
+            carry = UNKNOWN
     return found
 
 
 def negated(word: Word) -> Word:
     """0 less a number."""
     count, value = low_bits(word)
-    return [*number(-value)[:count], *UNKNOWN[count:]]
+    return [*number(-value & LARGEST)[:count], *NOTHING[count:]]
 
 
 def shifted(word: Word, by: int) -> Word:
     """A number times 2 to the power of `by`."""
-    return [*(0,) * by, *word][:WORD_BITS]
+    return [*(0,) * by, *word][:WORD_BITS] if by else word
 
 
 def multiply(a: Word, b: Word) -> Word:
@@ -80,26 +84,26 @@ def multiply(a: Word, b: Word) -> Word:
         if counted == WORD_BITS and factor.bit_count() == 1:
             return shifted(word, trailing_zeros(factor))
     known = min(count + trailing_zeros(other_low | 1 << other_count), other_count + trailing_zeros(low | 1 << count), WORD_BITS)
-    return [*number(low * other_low)[:known], *UNKNOWN[known:]]
+    return [*number(low * other_low & LARGEST)[:known], *NOTHING[known:]]
 
 
 def combine(table: int, a: Word, b: Word, c: Word) -> Word:
     """What LOP3 makes of three words with a truth table, whose entry is 4 a + 2 b + c."""
-    found: list[Bit] = []
+    found: list[int] = []
     for three in zip(a, b, c, strict=True):
-        others = list(dict.fromkeys([t for t in three if isinstance(t, Copy)]))
-        codes = [t if isinstance(t, int) else 2 + others.index(t) if isinstance(t, Copy) else 5 + k for k, t in enumerate(three)]
+        others = list(dict.fromkeys([bit for bit in three if bit >= COPY]))
+        codes = [bit if bit < UNKNOWN else 2 + others.index(bit) if bit >= COPY else 5 + k for k, bit in enumerate(three)]
         code = _looked_up(table, *codes)
-        found.append(code if code is None or code < 2 else others[code - 2] if code < 5 else None)
+        found.append(code if code < 2 else others[code - 2] if code < 5 else UNKNOWN)
     return found
 
 
 @cache
-def _looked_up(table: int, a: int, b: int, c: int) -> int | None:
-    """What bit a truth table gives for bits that are 0, 1 or, from 2 on, variables; None if that is none of them."""
+def _looked_up(table: int, a: int, b: int, c: int) -> int:
+    """What bit a truth table gives for bits that are 0, 1 or, from 2 on, variables; 5 if that is none of them."""
     variables = sorted({x for x in (a, b, c) if x > 1})
     rows = [dict(zip(variables, [row >> k & 1 for k in range(len(variables))], strict=True)) for row in range(1 << len(variables))]
     outcomes = [table >> (r.get(a, a) << 2 | r.get(b, b) << 1 | r.get(c, c)) & 1 for r in rows]
     if len(set(outcomes)) == 1:
         return outcomes[0]
-    return next((v for v in variables if outcomes == [r[v] for r in rows]), None)
+    return next((v for v in variables if outcomes == [r[v] for r in rows]), 5)

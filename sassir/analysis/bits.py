@@ -9,24 +9,34 @@ yet does not count (as in Click, Combining Analyses, Combining Optimizations, 19
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
-from sassir.analysis.bit_words import UNKNOWN, Copy, Word, add, combine, multiply, negated, number, shifted, trailing_zeros
+from sassir.analysis.bit_moves import bit_moves
+from sassir.analysis.bit_words import (
+    COPY,
+    NOTHING,
+    UNKNOWN,
+    Word,
+    add,
+    combine,
+    common,
+    multiply,
+    negated,
+    number,
+    shifted,
+    trailing_zeros,
+)
 from sassir.analysis.flow import flow_of
-from sassir.analysis.folding import plan
 from sassir.analysis.propagation import Propagation
-from sassir.analysis.ranges import WORD_BITS
+from sassir.analysis.ranges import LARGEST, WORD, WORD_BITS
 from sassir.dialect import internals
 from sassir.dialect.edges import entered_from_elsewhere, forwarded
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import UR, R
-from sassir.dialect.template import TemplateAttr
 
 _NO_FACTS = frozenset[str]()
 
@@ -34,19 +44,32 @@ _NO_FACTS = frozenset[str]()
 class Bits:
     """The bits of all values of a kernel that are 32-bit registers."""
 
-    def __init__(self, kernel: KernelOp, known: Propagation) -> None:
+    def __init__(self, kernel: KernelOp, arch: str, known: Propagation | None = None) -> None:
+        """`known`: what the values can be, and the facts of the launch; without it only the code itself tells."""
+        self.arch = arch
         self.known = known
-        self.aligned = {p.offset: p.align for p in known.facts.pointers}
+        self.aligned = {p.offset: p.align for p in known.facts.pointers} if known is not None else {}
         self._words: dict[SSAValue, Word] = {}
         self._facts: dict[SSAValue, frozenset[str]] = {}
         self._read: set[str] = set()
         """The facts that the operation at hand uses."""
+        self._values: list[SSAValue] = []
+        """The value with number n at n - 1."""
         self._own: dict[SSAValue, Word] = {}
         self._run(kernel)
 
     def word(self, value: SSAValue) -> Word:
-        """The bits of `value`: none is None, one of which nothing is known is a copy of itself."""
+        """The bits of `value`: none is unknown, one of which nothing is known is a copy of itself."""
         return self._words.get(value) or self._itself(value)
+
+    def source(self, bit: int) -> tuple[SSAValue, int] | None:
+        """The value, and which of its bits, that a bit is a copy of."""
+        return (self._values[bit // COPY - 1], bit % COPY) if bit >= COPY else None
+
+    def extended(self, value: SSAValue, width: int, signed: bool) -> Word:
+        """The bits of `value` itself where those above the lowest `width` are all its sign, or zero."""
+        own = self._itself(value)
+        return [*own[:width], *[own[width - 1] if signed else 0] * (WORD_BITS - width)]
 
     def facts(self, value: SSAValue) -> frozenset[str]:
         """The facts that the bits of `value` rest on, beyond those that its range does."""
@@ -61,59 +84,80 @@ class Bits:
                 for argument, value in zip(successor.args, values, strict=False):
                     passed.setdefault(argument, []).append(value)
         for argument in [a for block in rooted for a in block.args if isinstance(a.type, R | UR)]:
-            self._words[argument] = self._settled(argument, UNKNOWN)
-        changed = True
-        while changed:
-            changed = False
-            for block in [blocks[b] for b in cfg.order]:
-                for argument in block.args:
-                    if block not in rooted and isinstance(argument.type, R | UR):
-                        changed |= self._meet(argument, passed.get(argument, ()))
-                for op in block.ops:
-                    if isinstance(op, SassInstruction) and op.results:
-                        self._visit(op)
+            self._set(argument, NOTHING, _NO_FACTS)
+        order = [blocks[b] for b in cfg.order]
+        inner = [(block, [] if block in rooted else [a for a in block.args if isinstance(a.type, R | UR)]) for block in order]
+        before: set[SSAValue] | None = None
+        while before is None or before:
+            before = self._sweep(inner, passed, before)
+
+    def _sweep(
+        self,
+        blocks: Iterable[tuple[Block, list[BlockArgument]]],
+        passed: Mapping[SSAValue, Sequence[SSAValue]],
+        before: set[SSAValue] | None,
+    ) -> set[SSAValue]:
+        """Compute all that depends on what changed `before`, at first everything. Returns the values that changed."""
+        changed: set[SSAValue] = set()
+        for block, joined in blocks:
+            for argument in joined:
+                values = passed.get(argument, ())
+                if (before is None or not (changed.isdisjoint(values) and before.isdisjoint(values))) and self._meet(argument, values):
+                    changed.add(argument)
+            for op in block.ops:
+                values = internals.operands(op)
+                if before is None or not (changed.isdisjoint(values) and before.isdisjoint(values)):
+                    changed.update(self._visit(op) if isinstance(op, SassInstruction) and op.results else ())
+        return changed
 
     def _meet(self, argument: SSAValue, passed: Iterable[SSAValue]) -> bool:
         """Let an argument have what the values computed so far that are passed to it have in common. Returns whether it changed."""
-        before = after = self._words.get(argument)
-        facts = self.facts(argument).union(*[self.facts(value) for value in passed])
+        word = self._words.get(argument)
         for value in passed:
             found = self._words.get(value)
             if found is not None:
-                after = found if after is None else [a if a == b else None for a, b in zip(after, found, strict=True)]
-        if after is not None:
-            self._words[argument] = self._settled(argument, after)
-        changed = self._words.get(argument) != before or facts != self.facts(argument)
-        self._facts[argument] = facts
-        return changed
+                word = found if word is None else common(word, found)
+        facts = self.facts(argument).union(*[self.facts(value) for value in passed])
+        return word is not None and self._set(argument, word, facts)
 
-    def _visit(self, op: SassInstruction) -> None:
+    def _visit(self, op: SassInstruction) -> list[SSAValue]:
+        """Returns the results that changed."""
         self._read.clear()
         found = self._results(op)
         facts = self._read.union(*[self.facts(value) for value in internals.operands(op)]) if found else _NO_FACTS
+        guarded = op.guard is not None or op.constant_guard is not None
+        changed: list[SSAValue] = []
         for i, result in enumerate(op.results):
             if isinstance(result.type, R | UR):
-                word = found.get(result, UNKNOWN)
-                if op.guard is not None or op.constant_guard is not None:
-                    kept = self.word(op.kept[i]) if op.kept else UNKNOWN
-                    word = [a if a == b else None for a, b in zip(word, kept, strict=True)]
-                self._words[result] = self._settled(result, word)
-                if facts:
-                    self._facts[result] = frozenset(facts)
+                word = found.get(result, NOTHING)
+                if guarded:
+                    word = common(word, self.word(op.kept[i])) if op.kept else NOTHING
+                if self._set(result, word, frozenset(facts)):
+                    changed.append(result)
+        return changed
 
-    def _settled(self, value: SSAValue, word: Word) -> Word:
-        """`word` with what is not known replaced by bits of `value` itself, and with the zeros that its range tells."""
-        found = self.known.range(value)
-        if found.value is not None:
-            return number(found.value)
-        width = found.high.bit_length()
-        own = self._itself(value)
-        return tuple([0 if i >= width else own[i] if bit is None else bit for i, bit in enumerate(word)])
+    def _set(self, value: SSAValue, word: Word, facts: frozenset[str]) -> bool:
+        """Let a value have these bits: what is not known is its own, and zeros are where its range says so. Returns whether it changed."""
+        known = self.known.range(value) if self.known is not None else WORD
+        width = known.high.bit_length()
+        if known.value is not None:
+            word = number(known.value)
+        elif width < WORD_BITS or word is not NOTHING:
+            own = self._itself(value)
+            word = tuple([0 if i >= width else own[i] if bit == UNKNOWN else bit for i, bit in enumerate(word)])
+        else:
+            word = self._itself(value)
+        changed = self._words.get(value) != word or self.facts(value) != facts
+        self._words[value] = word
+        self._facts[value] = facts
+        return changed
 
     def _itself(self, value: SSAValue) -> Word:
         word = self._own.get(value)
         if word is None:
-            word = self._own[value] = tuple([Copy(value, i) for i in range(WORD_BITS)])
+            self._values.append(value)
+            first = COPY * len(self._values)
+            word = self._own[value] = tuple(range(first, first + WORD_BITS))
         return word
 
     def _results(self, op: SassInstruction) -> dict[SSAValue, Word]:
@@ -132,73 +176,58 @@ class Bits:
     def operand(self, argument: Argument) -> Word:
         """The bits of a source operand; of a pair, those of its lower word."""
         if argument.integer is not None:
-            return number(argument.integer)
+            return number(argument.integer & LARGEST)
         text = argument.text.removesuffix(".reuse")
         if argument.constant is not None:
             found = self.constant(*argument.constant)
         elif text.lstrip("-") == "$" and isinstance(argument.values[0].type, R | UR):
             found = self.word(argument.values[0])
         else:
-            return UNKNOWN
+            return NOTHING
         return negated(found) if text.startswith("-") else found
 
     def constant(self, bank: int, offset: int) -> Word:
         """The bits of a word of constant memory, as far as facts tell them."""
-        value = self.known.constant(bank, offset)
+        value = self.known.constant(bank, offset) if self.known is not None else None
         if value is not None:
             return number(value)
         if bank != 0 or offset not in self.aligned:
-            return UNKNOWN
+            return NOTHING
         zeros = trailing_zeros(self.aligned[offset])
         if zeros:
             self._read.add(f"align {offset:#x}")
-        return (0,) * zeros + (None,) * (WORD_BITS - zeros)
+        return (0,) * zeros + (UNKNOWN,) * (WORD_BITS - zeros)
 
 
+_Op = SassInstruction
+_Modifiers = Sequence[str]
 _Sources = Sequence[Argument]
-_Compute = Callable[[Bits, SassInstruction, Sequence[str], _Sources, SSAValue], "Word | None"]
+_Compute = Callable[[Bits, _Op, _Modifiers, _Sources, SSAValue], "Word | None"]
+_NARROW = {"U8": 8, "S8": 8, "U16": 16, "S16": 16}
 _PLAIN_PRODUCT = frozenset({"IADD", "MOV", "SHL", "U32", "S32", "WIDE"})
 
 
-def _copied(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _copied(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     return bits.operand(sources[0]) if len(sources) == 1 else None
 
 
-def _moved(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _moved(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     """An instruction that puts each bit somewhere else, as a number says that is its second source."""
     if sources[1].integer is None:
         return None
-    found = _places(op.MNEMONIC, ".".join(modifiers), op.template, bits.known.arch)
+    found = bit_moves(op.MNEMONIC, ".".join(modifiers), op.template, bits.arch)
     if found is None:
         return None
     words = [bits.word(v) for v in op.reads]
     return [words[bit[0]][bit[1]] if isinstance(bit, tuple) else bit for bit in found]
 
 
-@cache
-def _places(mnemonic: str, modifiers: str, template: TemplateAttr, arch: str) -> Sequence[int | tuple[int, int]] | None:
-    """For each bit of the result 0, 1, or which bit of which value read it is: each gets a code of its own, a bit of it per run."""
-    found = plan(mnemonic, modifiers, template, arch)
-    if found is None or len(found.results) != 1 or not all(isinstance(place, int) for place in found.reads):
-        return None
-    runs = (WORD_BITS * len(found.reads) + 1).bit_length()
-    values = [
-        np.array([sum([(WORD_BITS * i + k + 1 >> run & 1) << k for k in range(WORD_BITS)]) for run in range(runs)], np.uint32)
-        for i in range(len(found.reads))
-    ]
-    (result,) = [np.broadcast_to(found.evaluator.evaluate(*values)[k], (runs,)) for k in found.results]
-    codes = [sum([(int(result[run]) >> k & 1) << run for run in range(runs)]) for k in range(WORD_BITS)]
-    places = {WORD_BITS * i + k + 1: (place, k) for i, place in enumerate(found.reads) if isinstance(place, int) for k in range(WORD_BITS)}
-    ends = {0: 0, (1 << runs) - 1: 1}
-    return [places[code] if code in places else ends[code] for code in codes]
-
-
-def _logic(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _logic(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     table = sources[3].integer
     return None if table is None else combine(table, *[bits.operand(a) for a in sources[:3]])
 
 
-def _sum(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _sum(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     if modifiers:
         return None
     found = number(0)
@@ -207,37 +236,37 @@ def _sum(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _So
     return found
 
 
-def _multiply_add(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _multiply_add(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     if not _PLAIN_PRODUCT.issuperset(modifiers):
         return None
     a, b, c = [bits.operand(s) for s in sources[:3]]
     return add(multiply(a, b), c)
 
 
-def _shift_add(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _shift_add(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     if modifiers or len(sources) != 3 or sources[2].integer is None:
         return None
     return add(shifted(bits.operand(sources[0]), sources[2].integer & 31), bits.operand(sources[1]))
 
 
-def _chosen(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
-    return [a if a == b else None for a, b in zip(bits.operand(sources[0]), bits.operand(sources[1]), strict=True)]
+def _chosen(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
+    return common(bits.operand(sources[0]), bits.operand(sources[1]))
 
 
-def _numbers_only(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _numbers_only(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     """One lane's value for all: the same bits only where every lane has them."""
-    return [bit if isinstance(bit, int) else None for bit in bits.operand(sources[0])]
+    return [bit if bit < UNKNOWN else UNKNOWN for bit in bits.operand(sources[0])]
 
 
-def _constant(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
+def _constant(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
     place = sources[0].constant
     return bits.constant(*place) if place is not None and set(modifiers) <= {"64"} else None
 
 
-def _load(bits: Bits, op: SassInstruction, modifiers: Sequence[str], sources: _Sources, result: SSAValue) -> Word | None:
-    """The upper bits of a signed byte or half are all its sign."""
-    width = 8 if "S8" in modifiers else 16 if "S16" in modifiers else None
-    return None if width is None else [Copy(result, min(i, width - 1)) for i in range(WORD_BITS)]
+def _load(bits: Bits, op: _Op, modifiers: _Modifiers, sources: _Sources, result: SSAValue) -> Word | None:
+    """The upper bits of a byte or half are zero, or its sign."""
+    size = next((m for m in modifiers if m in _NARROW), None)
+    return None if size is None else bits.extended(result, _NARROW[size], size[0] == "S")
 
 
 _COMPUTE: dict[str, _Compute] = {

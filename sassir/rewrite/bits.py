@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from sassir.analysis.bit_words import Copy, Word
+from sassir.analysis.bit_words import Word
 from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.ranges import WORD_BITS
@@ -35,10 +35,10 @@ def simplify_bits(kernel: KernelOp, bits: Bits) -> set[str] | None:
             if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not _is_free(op):
                 continue
             word = bits.word(op.results[0])
-            source = copied_word(word)
+            source = copied_word(bits, word)
             if source is not None and source is not op.results[0] and source.type == op.results[0].type:
                 new = [source]
-            elif (permutation := _permutation(op, word)) is not None:
+            elif (permutation := _permutation(op, bits, word)) is not None:
                 block.insert_op_before(permutation, op)
                 new = permutation.results
             else:
@@ -56,17 +56,16 @@ def _is_free(op: SassInstruction) -> bool:
     return isinstance(file, R | UR) and file.number is None
 
 
-def copied_word(word: Word) -> SSAValue | None:
+def copied_word(bits: Bits, word: Word) -> SSAValue | None:
     """The value of which `word` is a copy, if it is one."""
-    first = word[0]
-    if not isinstance(first, Copy) or any(bit != (first.value, i) for i, bit in enumerate(word)):
-        return None
-    return first.value
+    source = bits.source(word[0])
+    whole = source is not None and source[1] == 0 and [*word] == [*range(word[0], word[0] + WORD_BITS)]
+    return source[0] if source is not None and whole else None
 
 
-def _permutation(op: SassInstruction, word: Word) -> SassInstruction | None:
+def _permutation(op: SassInstruction, bits: Bits, word: Word) -> SassInstruction | None:
     """The PRMT for a word whose bytes are those of at most two values, if that spares an operation in between."""
-    found = [_byte(word[i : i + _BYTE]) for i in range(0, WORD_BITS, _BYTE)]
+    found = [_byte(bits, word[i : i + _BYTE]) for i in range(0, WORD_BITS, _BYTE)]
     sources: list[SSAValue] = []
     for byte in found:
         if byte is None:
@@ -90,16 +89,16 @@ def _selected(byte: tuple[SSAValue | None, int], sources: Sequence[SSAValue]) ->
     return _BYTES if value is None else which + _BYTES * sources.index(value)
 
 
-def _byte(bits: Word) -> tuple[SSAValue | None, int] | None:
+def _byte(bits: Bits, eight: Word) -> tuple[SSAValue | None, int] | None:
     """The value that eight bits are a byte of, and which, or the sign of which; no value for zeros. None if it is nothing of these."""
-    first, second = bits[0], bits[1]
-    if all(bit == 0 for bit in bits):
+    if not any(eight):
         return None, 0
-    if not isinstance(first, Copy) or not isinstance(second, Copy):
+    source = bits.source(eight[0])
+    if source is None:
         return None
-    value, start = first
-    if start % _BYTE == 0 and all([bit == (value, start + k) for k, bit in enumerate(bits)]):
+    value, start = source
+    if start % _BYTE == 0 and [*eight] == [*range(eight[0], eight[0] + _BYTE)]:
         return value, start // _BYTE
-    if start % _BYTE == _BYTE - 1 and all([bit == first for bit in bits]):
+    if start % _BYTE == _BYTE - 1 and {*eight} == {eight[0]}:
         return value, start // _BYTE | _SIGN
     return None
