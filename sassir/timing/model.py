@@ -32,7 +32,7 @@ class Part(NamedTuple):
     resident: float
     """Cycles of one run, for each warp, when all resident warps are under way."""
     utilisation: Cycles
-    """Share of that time in which a unit is busy, 0 to 1."""
+    """Share of that time in which a unit is busy, 0 to 1; of a block its part in that of the kernel."""
     stalls: Cycles
     """Cycles of one run by reason; their sum is `resident`."""
     bound: str
@@ -73,7 +73,12 @@ class Model:
     def piece(self, name: str, lines: Sequence[int], runs: float, solution: Solution) -> Part:
         """A block within the kernel, whose `solution` it is: the wait for a unit goes to the lines that need it."""
         needs = self._needs(lines)
-        return self._part(name, lines, runs, {unit: solution.waiting[unit] * cycles / self.needs[unit] for unit, cycles in needs.items()})
+        shares = {unit: cycles / self.needs[unit] for unit, cycles in needs.items() if cycles}
+        waiting = {unit: solution.waiting[unit] * share for unit, share in shares.items()}
+        busy = {unit: solution.utilisation[unit] * share for unit, share in shares.items()}
+        most = max(busy, key=lambda unit: busy[unit])
+        bound = most if solution.utilisation[most] >= BUSY else "latency"
+        return self._part(name, lines, runs, waiting)._replace(utilisation=busy, bound=bound)
 
     def places(self, most: int = 10) -> list[tuple[int, str, float, int | None]]:
         """The longest waits of one warp in all executions: line, reason, cycles, the line that is waited for."""

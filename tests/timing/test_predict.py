@@ -11,7 +11,7 @@ from sassir.asm import Function
 from sassir.errors import LaunchError, SassirError
 from sassir.launch import read_launch_file
 from sassir.machine.hierarchy import HIERARCHIES
-from sassir.timing import Prediction, Profile, Shape, predict
+from sassir.timing import Prediction, Profile, Shape, Traffic, predict
 from sassir.timing.kernels import predict_static, predicted_gains, read_kernels
 from sassir.translate.flow import find_flow
 
@@ -54,6 +54,7 @@ def test_blocks_add_up_to_the_kernel(written: Written) -> None:
     found = run(written(LOOP), Shape(8 * GPU.multiprocessors, 256, 32, 0), RUNS)
     rest = found.whole.resident - sum(block.runs * block.resident for block in found.blocks)
     assert rest == pytest.approx(found.whole.stalls["launch"])
+    assert sum(block.utilisation["issue"] for block in found.blocks) == pytest.approx(found.whole.utilisation["issue"])
     for part in (found.whole, *found.loops, *found.blocks):
         assert sum(part.stalls.values()) == pytest.approx(part.resident)
 
@@ -109,3 +110,15 @@ def test_gains_where_the_loops_are_known() -> None:
     file = read_launch_file(ROOT / "bench" / "launch" / "sgemm_tiled.toml")
     assert predicted_gains(data, data, "sgemm_tiled", file.launch("full"), file.facts) == {"sgemm_tiled": 1}
     assert predicted_gains(data, data, "sgemm_tiled") == {}
+
+
+def test_an_access_that_no_thread_makes(written: Written) -> None:
+    """Its guard never holds: it needs its issue slot and nothing of the load/store unit."""
+    function = written("""
+        [B------:R-:W0:-:S02] @P0 LDS R1, [R2]
+        [B------:R-:W-:Y:S05] EXIT
+    """)
+    profile = Profile([1.0, 1.0], [1.0, 1.0], {0: Traffic(0, 0, 0, 0)}, "test")
+    (block,) = predict(function, find_flow(function, {}), "sm_90", Shape(1, 256, 32, 0), profile).blocks
+    assert "lsu" not in block.utilisation
+    assert block.utilisation["issue"] > 0
