@@ -84,6 +84,8 @@ def _cells(a: Line, b: Line, register: int, machine: Machine) -> Iterator[Latenc
 def _late_problem(lines: Sequence[Line], first: int, second: int, register: int) -> bool:
     """A late access of `first` to the register is not awaited before `second` needs it to be over."""
     a, b = lines[first], lines[second]
+    if REGISTER_NAMES[register].startswith("B"):
+        return False  # the hardware waits for convergence registers
     if any(line.instruction.mnemonic in _ENDS_MANY for line in lines[first + 1 : second + 1]):
         return False
     overwrites = register in b.shape.writes and not (b.timing.writes_late and register not in b.shape.reads)

@@ -151,9 +151,13 @@ class Tried:
 
     @property
     def missed(self) -> bool:
-        """The violation that shows first is not reported at its second instruction."""
-        first = min([INSTRUCTION_BYTES * v.second for v in self.violated], default=None)
-        return first is not None and first not in {finding.offset for finding in self.reported}
+        """Nothing is reported where the violation shows first: at its second instruction, or before, at a guarded one that the search
+        leaves out."""
+        if not self.violated:
+            return False
+        place = min(self.violated, key=lambda v: v.second)
+        offsets = range(INSTRUCTION_BYTES * (place.first + 1), INSTRUCTION_BYTES * (place.second + 1))
+        return not any(finding.offset in offsets for finding in self.reported)
 
 
 def tries(paths: list[Path], seed: int) -> Iterator[Tried]:

@@ -64,9 +64,9 @@ def run(folder: Path, output: Path, seconds: float) -> int:
                 records.append({**entry, "manner": manner, "launch": launch.name, "outcome": result.outcome, "detail": result.detail})
     holes = [r for r in records if r["outcome"] != "equal" and not r["reported"]]
     counts = Counter([f"{'reported' if r['reported'] else 'accepted'}, {r['manner']}, {r['outcome']}" for r in records])
-    head = {"device": device._asdict(), "date": date.today().isoformat(), "commit": find_commit(), "counts": dict(sorted(counts.items()))}
-    head["left_out"] = left_out
-    output.write_text(json.dumps({**head, "holes": holes, "records": records}, indent=1) + "\n", encoding="utf-8")
+    head: dict[str, Any] = {"device": device._asdict(), "date": date.today().isoformat(), "commit": find_commit()}
+    head |= {"counts": dict(sorted(counts.items())), "left_out": left_out, "holes": holes}
+    output.write_text(json.dumps({**head, "records": records}, indent=1) + "\n", encoding="utf-8")
     for name, number in sorted(counts.items()):
         print(f"{number:6} {name}")
     for hole in holes:

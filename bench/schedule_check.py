@@ -90,7 +90,7 @@ def programs(files: Sequence[Path], architectures: Sequence[str]) -> Iterator[tu
 
 def save(path: Path, rows: dict[str, Any]) -> None:
     """Write the rows, and keep those of other architectures that are there."""
-    known = json.loads(path.read_text("utf-8"))["architectures"] if path.is_file() else {}
+    known: dict[str, Any] = json.loads(path.read_text("utf-8"))["architectures"] if path.is_file() else {}
     merged = {arch: row for arch, row in sorted((known | rows).items(), key=lambda item: int(item[0].removeprefix("sm_")))}
     path.write_text(json.dumps({"sassir": __version__, "architectures": merged}, indent=1) + "\n", "utf-8")
 

@@ -122,6 +122,7 @@ cbu       | late           | branch                |       |            | BMOV
     "sm_103": _LESS_THAN_SM_100,
     "sm_110": _LESS_THAN_SM_100,
     "sm_120": """
+uniform   | udp            | udp                   |       |            | CS2UR
 fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
 tensor    | late           | late                  | w r   |            | DMMA
 """,

@@ -47,6 +47,8 @@ class Timing(NamedTuple):
     """Column of its guard predicate."""
     minimum_stall: int
     """Smallest stall count whatever comes after."""
+    usual_stall: int
+    """The same for new code: some old code has less."""
     settle: int
     """Cycles until an instruction of variable latency, or of control flow, may issue; more than `minimum_stall` after some barriers."""
     problem: str | None
@@ -120,6 +122,7 @@ class Machine:
             tuple([access.line for access in registers.reads]),
             guard_column(instruction.guard),
             issued.minimum,
+            issued.usual,
             issued.settle,
             registers.problem,
         )

@@ -59,7 +59,7 @@ def _latencies(machine: Machine) -> _Latencies:
 class _Finder:
     def __init__(self, code: Code, machine: Machine) -> None:
         self.code, self.latencies = code, _latencies(machine)
-        self.stalls = [e.kind.timing.minimum_stall for e in code.effects]
+        self.stalls = [e.kind.timing.usual_stall for e in code.effects]
         for block in code.blocks:
             for line in block[:-1]:
                 timing = code.effects[line].kind.timing

@@ -100,6 +100,8 @@ def test_issue_and_minimum_stalls() -> None:
     assert [timing(arch, "ISETP.NE.AND P0, PT, R4, RZ, PT").issue for arch in ("sm_90", "sm_120")] == [2, 1]
     assert timing("sm_90", "IMAD.WIDE R2, R4, R5, R6").issue == 4
     assert timing("sm_90", "BRA .+0x40").minimum_stall == 5
+    old = timing("sm_80", "BREAK B0")
+    assert (old.minimum_stall, old.usual_stall) == (1, 5)
     barrier = timing("sm_90", "BAR.SYNC.DEFER_BLOCKING 0x0")
     assert (barrier.minimum_stall, barrier.settle) == (1, 6)
 
