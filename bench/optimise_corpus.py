@@ -1,8 +1,9 @@
-"""Do the pipelines stand up to code that nobody wrote for them? Kernels of public libraries, drawn at random, through `-p default` and `-p launch`.
+"""Do the pipelines stand up to code that nobody wrote for them? Kernels of public libraries, drawn at random.
 
     python bench/optimise_corpus.py FOLDER [--kernels 200] [--seed 1] [--seconds 600] [--most 2000]
 
-FOLDER holds one folder of cubins for each architecture (sm_80, …). There are no facts about launches. A kernel is optimised and passes
+FOLDER holds one folder of cubins for each architecture (sm_80, …). Each kernel goes through `-p default` and `-p launch`, without
+facts about launches: it is optimised and passes
 the checkers, or is refused by name; anything else is a crash. Stops when the time is up, after the kernel at hand. Writes
 bench/results/optimise-corpus.json and exits with 1 if anything crashed.
 """

@@ -45,12 +45,12 @@ class Divide(ModulePass):
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)
             found = _Divisions(Affine(known))
-            ops = [o for block in kernel.body.blocks for o in block.ops if isinstance(o, SassInstruction) and o.guard is not None and o.results]
+            ops = [o for block in kernel.body.blocks for o in block.ops if isinstance(o, SassInstruction) and o.kept]
             divisions = [(o, division) for o in ops if (division := found.division(o)) is not None]
             new: dict[SSAValue, SSAValue] = {}
             for o, division in divisions:
-                result = o.results[0]
-                made = _replace(o, division._replace(dividend=new.get(division.dividend, division.dividend)), known.range(division.dividend).high)
+                result, x = o.results[0], division.dividend
+                made = _replace(o, division._replace(dividend=new.get(x, x)), known.range(x).high)
                 if made is not None:
                     new[result] = made
             if divisions:
@@ -132,7 +132,7 @@ class _Divisions:
         """The value and the number that it has to reach for `op` to execute."""
         assert op.guard is not None
         compare = op.guard.owner
-        if not isinstance(compare, SassInstruction) or compare.MNEMONIC != "ISETP" or compare.modifiers is None or compare.guard is not None:
+        if not isinstance(compare, SassInstruction) or compare.MNEMONIC != "ISETP" or compare.modifiers is None or compare.kept:
             return None
         name, _, rest = compare.modifiers.data.partition(".")
         operands = arguments(compare)
@@ -171,7 +171,9 @@ class _Divisions:
 
     def _upper_product(self, value: SSAValue) -> Sequence[Argument] | None:
         op = value.owner
-        if not isinstance(op, SassInstruction) or op.guard is not None or (op.MNEMONIC, op.modifiers and op.modifiers.data) != ("IMAD", "HI.U32"):
+        if not isinstance(op, SassInstruction) or op.kept or op.modifiers is None:
+            return None
+        if (op.MNEMONIC, op.modifiers.data) != ("IMAD", "HI.U32"):
             return None
         return [a for a in arguments(op) if not a.written]
 
@@ -210,7 +212,7 @@ class _Divisions:
     @staticmethod
     def _only_source(value: SSAValue, mnemonic: str, modifiers: str) -> SSAValue | None:
         op = value.owner
-        if not isinstance(op, SassInstruction) or op.guard is not None or op.MNEMONIC != mnemonic or len(op.reads) != 1:
+        if not isinstance(op, SassInstruction) or op.kept or mnemonic != op.MNEMONIC or len(op.reads) != 1:
             return None
         written = op.modifiers.data if op.modifiers is not None else ""
         return op.reads[0] if written == modifiers and arguments(op)[1].text == "$" else None

@@ -13,9 +13,9 @@ from xdsl.passes import ModulePass
 from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.dialect import internals
-from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.rewrite.bits import simplify_bits
@@ -34,7 +34,7 @@ class GlobalValueNumbering(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             used = simplify_bits(kernel, Bits(kernel, known))
             if used is not None:
                 record_use(kernel, known.used | used)

@@ -22,6 +22,7 @@ from sassir.analysis.affine import Affine
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
 from sassir.analysis.propagated import propagate
+from sassir.analysis.propagation import Propagation
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp

@@ -16,7 +16,7 @@ from sassir.analysis.counted import CountedLoop, counted_loop
 from sassir.analysis.propagated import propagate
 from sassir.analysis.region_loops import region_loops
 from sassir.analysis.simulated import SimulatedLoop, simulated_loop
-from sassir.dialect.facts import record_use
+from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
