@@ -26,6 +26,7 @@ from sassir.analysis.propagated import propagate
 from sassir.analysis.ranges import COMPLEMENT, LARGEST, WORD_BITS
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.registers import UR
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction, signed
 from sassir.rewrite.kernels import free_kernels
@@ -242,13 +243,16 @@ def magic(d: int, largest: int) -> tuple[int, int] | None:
 def _replace(op: SassInstruction, division: Division, largest: int) -> SSAValue | None:
     """Put the shortest code for a division in the place of `op`. Returns the new result; None if there is no short code."""
     x, d, remainder = division
+    assert op.parent is not None
+    if isinstance(x.type, UR):
+        op.parent.insert_op_before(copied := instruction("MOV =R, $UR", [x]), op)
+        x = copied.results[0]
     is_power = d & (d - 1) == 0
     made = [instruction(f"LOP3.LUT =R, $R, {d - 1:#x}, RZ, 0xc0, !PT", [x])] if remainder and is_power else _quotient(x, d, largest)
     if made is None:
         return None
     if remainder and not is_power:
         made.append(instruction(f"IMAD =R, $R, {signed(-d & LARGEST)}, $R", [made[-1].results[0], x]))
-    assert op.parent is not None
     op.parent.insert_ops_before(made, op)
     replace(op, made[-1].results)
     return made[-1].results[0]

@@ -34,9 +34,12 @@ def test_the_reciprocal_is_exact_for_every_dividend_that_is_allowed(d: int, larg
             assert x * m >> 32 + s == x // d
 
 
-@pytest.mark.parametrize(("kernel", "case"), [("gelu_bias_f16", "small"), ("fuse2", "small"), ("lbm_d2q9", "small"), ("cupy_ew3d", "tail")])
+CASES = [("gelu_bias_f16", "small"), ("fuse2", "small"), ("conv3x3", "wide"), ("lbm_d2q9", "small"), ("cupy_ew3d", "tail")]
+
+
+@pytest.mark.parametrize(("kernel", "case"), CASES)
 def test_the_sequence_of_ptxas_becomes_a_product(kernel: str, case: str) -> None:
-    """gelu: % of a power of two; fuse2 and lbm: of other numbers, signed and unsigned; cupy: / and %, 64-bit ones in 32 bits."""
+    """Of powers of two (gelu), of other numbers, signed and unsigned, of a uniform register (conv3x3), of 64-bit numbers that fit 32."""
     original, file = (BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / f"{kernel}.toml")
     launch = file.launch(case)
     pipeline = Pipeline("test", 1, ("sass-specialize", "sass-specialize", "sass-divide", "sass-specialize"))
