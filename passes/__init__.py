@@ -20,6 +20,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-collapse-sums": "collapse_sums.CollapseSums",
     "sass-convert-branches": "convert_branches.ConvertBranches",
     "sass-dce": "dce.DeadCodeElimination",
+    "sass-divide": "divide.Divide",
     "sass-flatten": "flatten.Flatten",
     "sass-forward-memory": "forward_memory.ForwardMemory",
     "sass-gvn": "gvn.GlobalValueNumbering",

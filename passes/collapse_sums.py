@@ -17,9 +17,9 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.affine import Affine, Form
 from sassir.analysis.arguments import arguments
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED
-from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import P
@@ -40,7 +40,7 @@ class CollapseSums(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            known = Propagation(kernel, facts_of(kernel), arch)
+            known = propagate(kernel, arch)
             if collapse_sums(kernel, Affine(known), arch):
                 record_use(kernel, known.used)
                 drop_dead_code(kernel.body)

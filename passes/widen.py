@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.adjacent import Adjacent
 from sassir.analysis.bits import Bits
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.operations import KernelOp
 from sassir.passes.dce import drop_dead_code
@@ -36,7 +36,7 @@ class Widen(ModulePass):
 
 def widen(kernel: KernelOp, arch: str) -> int:
     """Returns the number of accesses that are gone. What they loaded is no longer put together from its bytes."""
-    known = Propagation(kernel, facts_of(kernel), arch)
+    known = propagate(kernel, arch)
     adjacent = Adjacent(Bits(kernel, arch, known), facts_of(kernel))
     merged = 0
     for block in kernel.body.blocks:

@@ -15,18 +15,18 @@ from typing import NamedTuple
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.carries import with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import flow_of
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, WORD_BITS, Range, exactly, restrict
-from sassir.analysis.sources import parts, source
+from sassir.analysis.sources import known_words, parts, source
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.dialect.registers import UP, P, SassRegister
-from sassir.machine.constant_bank import constant_bank
 
 PATIENCE = 3
 """How often the range of a block argument may grow by itself; then it goes to the next number that something is compared with."""
@@ -50,7 +50,7 @@ class Propagation:
     def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str) -> None:
         self.arch = arch
         self.facts = facts
-        self.words = _known_words(facts, arch)
+        self.words = known_words(facts, arch)
         self.used: set[str] = set()
         """The facts that some range rests on."""
         self.reached: set[Block] = set()
@@ -124,8 +124,8 @@ class Propagation:
         if isinstance(op, SassInstruction) and op.results:
             for result, found in zip(op.results, self._results(op), strict=True):
                 self._raise(result, found)
-            if op.MNEMONIC in COMPARES:
-                for result in op.results:  # what a branch learns from it may change although it decides nothing
+            if op.MNEMONIC in COMPARES or len(op.results) > 2:
+                for result in op.results:  # what is learned from a comparison, or from two carries together, is in none of their ranges
                     for use in result.uses:
                         self._await(use.operation)
         if isinstance(op, SassBranch | NextOp):
@@ -225,6 +225,8 @@ class Propagation:
         sources = [self.operand(a, mnemonic in SIGNED_TERMS) for a in operands if not a.written]
         if mnemonic == "ISETP":
             self._note_bounds(sources[:2])
+        elif mnemonic == "IADD3" and modifiers == ["X"]:
+            sources = with_both_carries(operands, sources, self)
         found = transfer(modifiers, sources)
         if found is None:
             return None
@@ -287,15 +289,6 @@ def _turning_points(kernel: KernelOp) -> set[Block]:
     blocks, _, cfg = flow_of(kernel.body)
     rank = {b: i for i, b in enumerate(cfg.order)}
     return {blocks[s] for b in cfg.order for s in cfg.successors[b] if rank[s] <= rank[b]}
-
-
-def _known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[int, str]]:
-    """The words of constant bank 0 that facts tell, by offset, and the fact."""
-    bank = constant_bank(arch)
-    known = {offset: (value, f"word {offset:#x}") for offset, value in facts.words}
-    for name, first, sizes in (("block", bank.block, facts.block), ("grid", bank.grid, facts.grid)):
-        known |= {first + 4 * i: (size, name) for i, size in enumerate(sizes or ())}
-    return known
 
 
 def _whole(value: SSAValue) -> Range:

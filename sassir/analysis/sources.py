@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from sassir.analysis.ranges import Range, exactly
 from sassir.asm.operand import Operand
+from sassir.dialect.facts import KernelFacts
+from sassir.machine.constant_bank import constant_bank
 
 _NAMED = {"RZ": 0, "URZ": 0, "PT": 1, "UPT": 1, "!PT": 0, "!UPT": 0}
 """Registers that always hold the same."""
@@ -40,3 +42,12 @@ def source(operand: Operand) -> Source:
 def parts(modifiers: str) -> list[str]:
     """The modifiers of an instruction one by one; not to be changed."""
     return modifiers.split(".")
+
+
+def known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[int, str]]:
+    """The words of constant bank 0 that facts tell, by offset, and the fact."""
+    bank = constant_bank(arch)
+    known = {offset: (value, f"word {offset:#x}") for offset, value in facts.words}
+    for name, first, sizes in (("block", bank.block, facts.block), ("grid", bank.grid, facts.grid)):
+        known |= {first + 4 * i: (size, name) for i, size in enumerate(sizes or ())}
+    return known

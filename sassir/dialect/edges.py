@@ -15,9 +15,16 @@ from sassir.dialect.template import PLACE
 
 def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
     """What a terminator passes to each of its successors; nothing where code of another section runs between."""
-    if isinstance(terminator, SassBranch | NextOp):
-        return [terminator.forwarded(i) for i in range(len(terminator.successors))]
-    return []
+    if isinstance(terminator, NextOp):
+        return [internals.operands(terminator)]
+    if not isinstance(terminator, SassBranch):
+        return []
+    counts = [len(block.args) for block in terminator.successors]
+    if terminator.produces:
+        return [() for _ in counts]
+    operands = tuple(internals.operands(terminator))
+    at = len(operands) - sum(counts)
+    return [operands[at + sum(counts[:i]) : at + sum(counts[: i + 1])] for i in range(len(counts))]
 
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:

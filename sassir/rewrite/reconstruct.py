@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from sassir.analysis.flow import flow_of
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, own_operands
+from sassir.errors import TranslationError
 from sassir.translate.shape import members
 
 ArgumentType = Callable[[Block, SSAValue], Attribute]
@@ -120,6 +121,8 @@ class _Reconstruction:
         while i not in self.ends[b]:
             seen.append(b)
             b = self.cfg.dominators[b]
+            if b < 0:
+                raise TranslationError(f"%{self.variables[i].name_hint} is used where it is not made on every path; run sass-verify-ssa")
         found = self.ends[b][i]
         for other in seen:
             self.ends[other].setdefault(i, found)

@@ -11,9 +11,11 @@ from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.loops import Loops
 from sassir.analysis.pressure import pressure
+from sassir.analysis.propagation import Propagation
 from sassir.analysis.ssa import verify_ssa
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
+from sassir.dialect.facts import KernelFacts
 from sassir.passes.virtualise import virtualise
 from sassir.translate.lift import lift_function
 
@@ -58,6 +60,7 @@ def work(function: Function) -> float:
     check_allocation(lifted.body)
     assert virtualise(lifted) is None
     verify_ssa(lifted.body)
+    Propagation(lifted, KernelFacts(), "sm_90")
     flow = flow_of(lifted.body)
     loops, live = Loops(flow.cfg), Liveness(flow)
     assert len(loops.loops) == len(function.lines) // len(piece(0)) + 1

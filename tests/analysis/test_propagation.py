@@ -1,0 +1,65 @@
+"""Ranges through a whole kernel: what a carry, a comparison and a loop tell, and that no range is too small."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.ir import Region, SSAValue
+
+from sassir.analysis.propagated import propagate
+from sassir.analysis.propagation import Propagation
+from sassir.analysis.ranges import Range
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.operations import KernelOp
+
+Parse = Callable[[str], Region]
+Known = Callable[[str], tuple[Callable[[str], Range], KernelOp]]
+
+
+@pytest.fixture
+def known(parse: Parse) -> Known:
+    """The range of each value by its name, and the kernel."""
+
+    def run(body: str) -> tuple[Callable[[str], Range], KernelOp]:
+        kernel = parse(body).parent_op()
+        assert isinstance(kernel, KernelOp)
+        found = Propagation(kernel, KernelFacts(block=(128, 1, 1)), "sm_90")
+        values: dict[str | None, SSAValue] = {}
+        for block in kernel.body.blocks:
+            values |= {v.name_hint: v for v in (*block.args, *[r for op in block.ops for r in op.results])}
+        return lambda name: found.range(values[name]), kernel
+
+    return run
+
+
+def test_the_carries_of_a_sum_of_three_count_together(known: Known) -> None:
+    """~i + n + n for i of n to 2n - 1, in 64 bits with an upper word of -1: which of the carries is set is not told, but one is."""
+    ranges, _ = known(
+        '%tid = sass.s2r "=R, SR_TID.X"()\n%i = sass.iadd3 "=R, $R, 0x80, RZ"(%tid)\n'
+        '%not = sass.lop3<"LUT"> "=R, RZ, $R, RZ, 0x33, !PT"(%i)\n%n = sass.mov "=R, 0x80"()\n%m = sass.mov "=R, 0xffffffff"()\n'
+        '%lo, %c, %d = sass.iadd3 "=R, =P, =P, $R, 0x80, $R"(%not, %n)\n%hi = sass.iadd3<"X"> "=R, $R, RZ, RZ, $P, $P"(%m, %c, %d)'
+    )
+    assert ranges("lo") == Range(0, 0x7F)
+    assert ranges("hi") == Range(0, 0)
+
+
+def test_a_bound_that_grows_reaches_what_was_learned_from_it(known: Known) -> None:
+    """`x < n` in a loop in which n grows: the first n alone does not say what x can be where that holds."""
+    ranges, _ = known(
+        '%x = sass.s2r "=R, SR_TID.X"()\n%one = sass.mov "=R, 0x5"()\nsass.next ^loop(%one : R)\n'
+        '^loop(%n: !sass.r):\n%p = sass.isetp<"LT.AND"> "=P, PT, $R, $R, PT"(%x, %n)\n'
+        'sass.bra "^"() if %p ^less(%x : R), ^more\n'
+        '^more:\n%next = sass.iadd3 "=R, $R, 0x1, RZ"(%n)\n%q = sass.isetp<"LT.AND"> "=P, PT, $R, 0x40, PT"(%next)\n'
+        'sass.bra "^"() if %q ^loop(%next : R), ^less(%one : R)\n^less(%y: !sass.r):'
+    )
+    assert ranges("y").high >= 0x3E
+
+
+def test_it_is_kept_until_something_changes(known: Known) -> None:
+    _, kernel = known('%a = sass.mov "=R, 0x1"()\n%b = sass.iadd3 "=R, $R, 0x1, RZ"(%a)\nsass.stg "[$R], $R"(%a, %b)')
+    first = propagate(kernel, "sm_90")
+    assert propagate(kernel, "sm_90") is first
+    store = next(op for op in kernel.walk() if op.name == "sass.stg")
+    store.operands[1] = store.operands[0]
+    assert propagate(kernel, "sm_90") is not first
