@@ -24,10 +24,11 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp
 
 from sassir.asm.program import Program
+from sassir.cubin.host import select_cubin
 from sassir.encoders.library import base_architecture
 from sassir.errors import SassirError, SassirWarning
 from sassir.optimize import Pipeline, optimise, read_pipeline
-from sassir.translate.cubin import read_program
+from sassir.translate.cubin import jump_tables, read_program
 from sassir.translate.emit import emit_program
 from sassir.translate.lift import lift_program
 
@@ -52,7 +53,8 @@ class Result(NamedTuple):
 def attempt(program: Program, arch: str, file: str, kernel: str, pipeline: Pipeline) -> Result:
     """Optimise the only kernel of `program`, and write it as machine code again."""
     try:
-        module: ModuleOp = lift_program(program)
+        assert program.container is not None
+        module: ModuleOp = lift_program(program, jump_tables(select_cubin(program.container, file)))
         outcome = optimise(module, pipeline)[0]
         emit_program(module)
     except Exception:  # whatever it is, it is what this script looks for
@@ -72,7 +74,8 @@ def sample(folder: Path, count: int, most: int, rng: Random) -> list[tuple[str, 
             except SassirError as error:
                 print(f"{path.name}: not read: {error}")
                 continue
-            functions = [f for f in program.functions if len(f.lines) <= most]
+            kernels = {section.index for section in select_cubin(path.read_bytes(), str(path)).code if section.head and section.head.entry}
+            functions = [f for f in program.functions if len(f.lines) <= most and f.section in kernels]
             if functions:
                 function = rng.choice(functions)
                 chosen.append((arch.name, path, function.name, program._replace(functions=(function,))))
