@@ -30,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", type=Path, default=Path("bench"), metavar="DIR", help="folder with launch/ and cubins/ (default: bench)")
     parser.add_argument("--pipeline", default="", metavar="P", help="passes as sassir-opt -p takes them (default: none)")
     parser.add_argument("--optimize", metavar="PIPELINE", help="instead: what `sassir optimize` makes, with the facts of each launch")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="instead: cubins of the same names, built in another way")
     parser.add_argument("--compare", type=Path, metavar="OLD.json", help="fail where something got worse since that result")
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder for the JSON and the table (default: SUITE/results)")
     add_measuring_arguments(parser)
@@ -74,12 +75,16 @@ class Job(NamedTuple):
     """The pipeline of `sassir optimize`."""
     case: str | None = None
     """The launch whose facts it gets."""
+    made: Path | None = None
+    """The candidate, where it is there already."""
 
 
 def _jobs(entries: Sequence[Entry], args: argparse.Namespace) -> Iterator[Job]:
     """One candidate for all launches of a kernel, or one for each timed launch where facts of the launch are used."""
     for entry in entries:
-        if args.optimize in (None, "default"):
+        if args.against is not None:
+            yield Job(entry, "", made=args.against / entry.cubin.name)
+        elif args.optimize in (None, "default"):
             yield Job(entry, args.pipeline, args.optimize)
         else:
             yield from [Job(entry, "", args.optimize, case) for case in entry.file.timed]
@@ -94,6 +99,8 @@ def make_candidates(jobs: Sequence[Job]) -> list[bytes | str]:
 def make_candidate(job: Job) -> bytes | str:
     """One candidate, or the error as text: whatever goes wrong with one kernel must not cost the results of the others."""
     try:
+        if job.made is not None:
+            return job.made.read_bytes()
         return _optimised(job) if job.pipeline is not None else _rebuilt(job.entry.cubin, job.passes)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
@@ -130,6 +137,7 @@ def _write(args: argparse.Namespace, setting: Setting, results: Sequence[Result]
     from sassir.gpu.report import as_json, markdown
 
     pipeline = f"optimize {args.optimize}" if args.optimize else args.pipeline or "identity"
+    pipeline = f"{args.against.name} builds" if args.against is not None else pipeline
     slug = re.sub(r"[^a-z0-9]+", "-", f"{pipeline}-{setting.device.name}-{date.today().isoformat()}".lower()).strip("-")
     folder: Path = args.output or args.suite / "results"
     folder.mkdir(parents=True, exist_ok=True)

@@ -38,6 +38,13 @@ def test_a_candidate_that_cannot_be_made_is_a_text(tmp_path: Path) -> None:
     assert made.startswith("ContainerError: ")
 
 
+def test_a_candidate_from_another_compiler_is_a_file(tmp_path: Path) -> None:
+    entry = find_suite(BENCH, "sm_90", ["saxpy_gs"])[0]
+    (tmp_path / entry.cubin.name).write_bytes(b"another")
+    assert make_candidate(Job(entry, "", made=tmp_path / entry.cubin.name)) == b"another"
+    assert "FileNotFoundError" in str(make_candidate(Job(entry, "", made=tmp_path / "none.cubin")))
+
+
 @pytest.mark.skipif(find_spec("pycuda") is not None, reason="PyCUDA is installed")
 @pytest.mark.parametrize("arguments", [["bench", str(SAXPY), str(SAXPY), "--launch", FILE], ["bench-suite", "--suite", str(BENCH)]])
 def test_without_pycuda_the_remedy_is_named(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
