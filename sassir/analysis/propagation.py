@@ -19,8 +19,8 @@ from sassir.analysis.carries import with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import flow_of
 from sassir.analysis.folding import fold
-from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, WORD_BITS, Range, exactly, restrict
-from sassir.analysis.sources import known_words, parts, source
+from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
+from sassir.analysis.sources import WIDER, known_words, parts, source
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
@@ -222,7 +222,11 @@ class Propagation:
         if transfer is None:
             return None
         modifiers = parts(op.modifiers.data) if op.modifiers is not None else []
-        sources = [self.operand(a, mnemonic in SIGNED_TERMS) for a in operands if not a.written]
+        if not WIDER.isdisjoint(modifiers):
+            return None
+        addend = 2 if "WIDE" in modifiers else None
+        read = [a for a in operands if not a.written]
+        sources = [self.operand(a, mnemonic in SIGNED_TERMS, 2 if k == addend else 1) for k, a in enumerate(read)]
         if mnemonic == "ISETP":
             self._note_bounds(sources[:2])
         elif mnemonic == "IADD3" and modifiers == ["X"]:
@@ -255,14 +259,15 @@ class Propagation:
         words = [self.constant(place[0], place[1] + 4 * i) for i in range(count)]
         return [WORD if word is None else exactly(word) for word in words]
 
-    def operand(self, argument: Argument, signed: bool) -> Range:
-        """The range of a source operand, of a pair as one number."""
+    def operand(self, argument: Argument, signed: bool, width: int = 1) -> Range:
+        """The range of a source operand, of a pair as one number. `width`: the words that it takes of constant memory."""
         text = source(argument.operand)
         if text.number is not None:
             return text.signed_number if signed else text.number
         if text.constant is not None and not argument.values:
-            value = self.constant(*text.constant)
-            found = WORD if value is None else exactly(value)
+            bank, offset = text.constant
+            known = [self.constant(bank, offset + 4 * i) for i in range(width)]
+            found = joined([WORD if value is None else exactly(value) for value in known])
         elif not text.plain:
             return WORD
         elif len(argument.values) == 1:
@@ -270,9 +275,7 @@ class Propagation:
             if text.negative and isinstance(argument.values[0].type, P | UP):
                 return Range(1 - found.high, 1 - found.low)
         else:
-            words = [self.range(v) for v in argument.values]
-            high = sum(p.high << WORD_BITS * i for i, p in enumerate(words))
-            found = Range(sum(p.low << WORD_BITS * i for i, p in enumerate(words)), high)
+            found = joined([self.range(v) for v in argument.values])
         if not text.negative:
             return found
         return Range(-found.high, -found.low) if signed else WORD

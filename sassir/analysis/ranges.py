@@ -7,7 +7,7 @@ instructions through which a range survives: index arithmetic, comparisons, sele
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 WORD_BITS = 32
@@ -146,6 +146,12 @@ def _as_signed(a: Range) -> Range | None:
     if a.high <= LARGEST_SIGNED:
         return a
     return Range(a.low - (1 << WORD_BITS), a.high - (1 << WORD_BITS)) if a.low > LARGEST_SIGNED else None
+
+
+def joined(words: Sequence[Range]) -> Range:
+    """Words as one number, the lowest first."""
+    low, high = (sum(word[end] << WORD_BITS * i for i, word in enumerate(words)) for end in (0, 1))
+    return Range(low, high)
 
 
 def lower_and_upper(product: Range) -> tuple[Range, Range]:

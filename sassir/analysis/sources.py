@@ -13,6 +13,9 @@ from sassir.machine.constant_bank import constant_bank
 _NAMED = {"RZ": 0, "URZ": 0, "PT": 1, "UPT": 1, "!PT": 0, "!UPT": 0}
 """Registers that always hold the same."""
 
+WIDER = frozenset({"64", "S64", "U64"})
+"""Modifiers of instructions on pairs of registers, which the functions of `sassir.analysis.transfer` do not know."""
+
 
 class Source(NamedTuple):
     """A source operand."""
