@@ -83,7 +83,8 @@ def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Se
         label.detach()
         landing.add_op(label)
     above = target.prev_block
-    end = None if above is None or _stops(above) else ends_of_runs(list(kernel.body.blocks))[above]
+    # A landing behind a call stays there: that is where calls of the section return to.
+    end = None if above is None or _stops(above) or _calls(above) else ends_of_runs(list(kernel.body.blocks))[above]
     if end is None:
         landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
         kernel.body.insert_block_before(landing, target)
@@ -119,6 +120,11 @@ def _goes_on(terminator: Operation, i: int) -> bool:
     if not isinstance(terminator, SassBranch):
         return True
     return i == len(terminator.successors) - 1 and not _is_named(terminator, i) and falls_through(terminator)
+
+
+def _calls(block: Block) -> bool:
+    """The block ends with a call."""
+    return isinstance(block.last_op, SassBranch) and block.last_op.CALLS
 
 
 def _stops(block: Block) -> bool:

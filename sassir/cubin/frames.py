@@ -9,6 +9,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from sassir.asm import INSTRUCTION_BYTES
 from sassir.cubin.dwarf import Base, Cursor
 from sassir.errors import ContainerError
 
@@ -92,7 +93,8 @@ def _advances(cursor: Cursor, end: int, alignment: int) -> Iterator[Advance]:
 def moved_frames(data: bytes, bases: Mapping[int, Base], where: str) -> tuple[bytes, Mapping[int, int]]:
     """`.debug_frame` for moved code, and where in it each relocated address is: the same place.
 
-    `bases` are by the offset of the relocated address. Raises ContainerError for an operation that is not known.
+    Where the code after which rules change is gone with all behind it, they change at the last instruction that is left. `bases` are by
+    the offset of the relocated address. Raises ContainerError for an operation that is not known.
     """
     out = bytearray(data)
     for frame in read_frames(data, where):
@@ -100,9 +102,11 @@ def moved_frames(data: bytes, bases: Mapping[int, Base], where: str) -> tuple[by
         if base is None:
             continue
         old, new = base.offset, base.moved(base.offset)
-        struct.pack_into("<QQ", out, frame.at, base.rewritten(frame.address), max(base.moved(old + frame.size) - new, 0))
+        size = max(base.moved(old + frame.size) - new, 0)
+        last = new + max(size - INSTRUCTION_BYTES, 0)
+        struct.pack_into("<QQ", out, frame.at, base.rewritten(frame.address), size)
         for at, advance in frame.advances:
-            place = base.moved(old + advance)
+            place = min(base.moved(old + advance), last)
             struct.pack_into("<I", out, at, (place - new) % (2 * _HALF) // frame.alignment)
             old, new = old + advance, place
     return bytes(out), {offset: offset for offset in bases}
