@@ -142,11 +142,13 @@ class Bits:
         width = known.high.bit_length()
         if known.value is not None:
             word = number(known.value)
-        elif width < WORD_BITS or word is not NOTHING:
+        elif word is NOTHING and width == WORD_BITS:
+            word = self._itself(value)
+        elif UNKNOWN in word or width < WORD_BITS:
             own = self._itself(value)
             word = tuple([0 if i >= width else own[i] if bit == UNKNOWN else bit for i, bit in enumerate(word)])
         else:
-            word = self._itself(value)
+            word = tuple(word)
         changed = self._words.get(value) != word or self.facts(value) != facts
         self._words[value] = word
         self._facts[value] = facts
@@ -162,10 +164,12 @@ class Bits:
 
     def _results(self, op: SassInstruction) -> dict[SSAValue, Word]:
         """What an operation makes, its guard aside; a result that is not there is not known."""
+        compute = _COMPUTE.get(op.MNEMONIC) or _COMPUTE.get(op.MNEMONIC.removeprefix("U"))
+        if compute is None:
+            return {}
         operands = arguments(op)
         destination = next((a for a in operands if a.results and isinstance(a.results[0].type, R | UR)), None)
-        compute = _COMPUTE.get(op.MNEMONIC) or _COMPUTE.get(op.MNEMONIC.removeprefix("U"))
-        if destination is None or compute is None:
+        if destination is None:
             return {}
         result = destination.results[0]
         modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []

@@ -141,27 +141,36 @@ class Propagation:
             successor = op.successors[i]
             learned = self._learned[op, i] = learn(op, i, self)
             for argument, value in zip(successor.args, values[i], strict=False):
-                self._pass(value, argument, learned)
+                self._raise(argument, self._restricted(value, learned))
             if (op, i) not in self._edges:
                 self._edges.add((op, i))
                 self._blocks.append(successor)
 
-    def _pass(self, value: SSAValue, argument: SSAValue, learned: Learned) -> None:
+    def _restricted(self, value: SSAValue, learned: Learned) -> Range | None:
+        """What `value` can be where that has been learned; None if it is not computed yet."""
         found = self._ranges.get(value)
         if found is not None:
             for relation, bound, signed in learned.get(value, ()):
                 found = restrict(found, relation, bound, signed)
-            self._raise(argument, found)
+        return found
 
-    def _raise(self, value: SSAValue, found: Range) -> None:
-        """Let `value` be what it was or `found`."""
-        known = self._ranges.get(value)
-        new = found if known is None else known.join(found)
-        if new == known:
-            return
-        if value.owner in self._turning:
-            new = self._widen(value, new)
-        self._ranges[value] = new
+    def _raise(self, value: SSAValue, found: Range | None) -> None:
+        """Let `value` be what it was or `found`, and so the arguments that it is passed to, and those that they are passed to."""
+        work = [(value, found)]
+        while work:
+            value, found = work.pop()
+            known = self._ranges.get(value)
+            new = found if known is None or found is None else known.join(found)
+            if new is None or new == known:
+                continue
+            if value.owner in self._turning:
+                new = self._widen(value, new)
+            self._ranges[value] = new
+            work += reversed(self._users(value))
+
+    def _users(self, value: SSAValue) -> list[tuple[SSAValue, Range | None]]:
+        """Let the operations that read `value` wait. Returns the arguments that it is passed to, and as what."""
+        arguments: list[tuple[SSAValue, Range | None]] = []
         for use in value.uses:
             op = use.operation
             passed = self._passed(op)
@@ -170,7 +179,8 @@ class Propagation:
                 continue
             i, argument = passed.to[use.index - passed.first]
             if (op, i) in self._edges:
-                self._pass(value, argument, self._learned[op, i])
+                arguments.append((argument, self._restricted(value, self._learned[op, i])))
+        return arguments
 
     def _passed(self, op: Operation) -> _Passed:
         """Which operands of an operation it hands on, and to where."""

@@ -15,16 +15,20 @@ from sassir.dialect.template import PLACE
 
 def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
     """What a terminator passes to each of its successors; nothing where code of another section runs between."""
+    operands = internals.operands(terminator)
     if isinstance(terminator, NextOp):
-        return [internals.operands(terminator)]
+        return [operands]
     if not isinstance(terminator, SassBranch):
         return []
-    counts = [len(block.args) for block in terminator.successors]
     if terminator.produces:
-        return [() for _ in counts]
-    operands = tuple(internals.operands(terminator))
-    at = len(operands) - sum(counts)
-    return [operands[at + sum(counts[:i]) : at + sum(counts[: i + 1])] for i in range(len(counts))]
+        return [() for _ in terminator.successors]
+    found: list[tuple[SSAValue, ...]] = []
+    end = len(operands)
+    for block in reversed(terminator.successors):
+        begin = end - len(block.args)
+        found.append(operands[begin:end])
+        end = begin
+    return found[::-1]
 
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
