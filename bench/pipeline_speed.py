@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.errors import SassirWarning
-from sassir.optimize import read_pipeline
+from sassir.optimize import collection_paused, read_pipeline
 from sassir.translate.cubin import read_module
 from sassir.translate.facts import attach_facts
 
@@ -64,10 +64,11 @@ def measure(cubin: bytes, pipeline: str) -> dict[str, object]:
         attach_facts(module, {"options": KernelFacts(block=(BLOCK, 1, 1), grid=(THREADS // BLOCK, 1, 1), words=((COUNT_AT, THREADS),))})
     before = _count(module)
     seconds: list[tuple[str, float]] = []
-    for step in read_pipeline(pipeline).all_passes():
-        start = time.process_time()
-        step.apply(Context(), module)
-        seconds.append((step.name, round(time.process_time() - start, 3)))
+    with collection_paused():
+        for step in read_pipeline(pipeline).all_passes():
+            start = time.process_time()
+            step.apply(Context(), module)
+            seconds.append((step.name, round(time.process_time() - start, 3)))
     return {"before": before, "after": _count(module), "seconds": round(sum(s for _, s in seconds), 2), "passes": seconds}
 
 

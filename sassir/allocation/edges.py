@@ -25,6 +25,16 @@ def ends_of_runs(blocks: Sequence[Block]) -> Ends:
     return ends
 
 
+def end_of_run(block: Block) -> Block | None:
+    """What `ends_of_runs` says of one block, without a look at all the others."""
+    end: Block | None = block
+    while end is not None and not _stops(end):
+        end = end.next_block
+    if end is None and block.parent is not None:
+        end = next((b for b in block.parent.blocks if _stops(b)), None)
+    return end
+
+
 def is_before(terminator: Operation, i: int) -> bool:
     """What happens on the way to successor `i` has to happen before the terminator: that is the only way, or it is a computed one (RET,
     BRX), on which no block can be put."""
@@ -83,7 +93,7 @@ def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Se
         label.detach()
         landing.add_op(label)
     above = target.prev_block
-    end = None if above is None or _stops(above) else ends_of_runs(list(kernel.body.blocks))[above]
+    end = None if above is None or _stops(above) else end_of_run(above)
     if end is None:
         landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
         kernel.body.insert_block_before(landing, target)

@@ -53,6 +53,8 @@ class Propagation:
         self.words = known_words(facts, arch)
         self.used: set[str] = set()
         """The facts that some range rests on."""
+        self.settled: set[str] = set()
+        """The passes that found nothing to change in the kernel as it was."""
         self.reached: set[Block] = set()
         self._ranges: dict[SSAValue, Range] = {}
         self._growth: dict[SSAValue, int] = {}

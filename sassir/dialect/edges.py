@@ -20,21 +20,26 @@ def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
         return [operands]
     if not isinstance(terminator, SassBranch):
         return []
+    successors = internals.successors(terminator)
     if terminator.produces:
-        return [() for _ in terminator.successors]
+        return [() for _ in successors]
+    counts = [len(block.args) for block in successors]
+    at = len(operands) - sum(counts)
     found: list[tuple[SSAValue, ...]] = []
-    end = len(operands)
-    for block in reversed(terminator.successors):
-        begin = end - len(block.args)
-        found.append(operands[begin:end])
-        end = begin
-    return found[::-1]
+    for count in counts:
+        found.append(operands[at : at + count])
+        at += count
+    return found
 
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
     """The operands that a terminator reads itself: all but those that it passes on."""
     operands = internals.operands(terminator)
-    return operands[: len(operands) - sum(len(values) for values in forwarded(terminator))]
+    if isinstance(terminator, NextOp):
+        return ()
+    if not isinstance(terminator, SassBranch) or terminator.produces:
+        return operands
+    return operands[: len(operands) - sum([len(block.args) for block in internals.successors(terminator)])]
 
 
 def decides(op: Operation) -> TypeGuard[SassBranch]:
