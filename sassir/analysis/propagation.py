@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.carries import with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
-from sassir.analysis.flow import flow_of
+from sassir.analysis.flow import turning_points
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
 from sassir.analysis.sources import WIDER, known_words, parts, source
@@ -59,7 +59,7 @@ class Propagation:
         self._ranges: dict[SSAValue, Range] = {}
         self._growth: dict[SSAValue, int] = {}
         self._bounds: list[int] = [0, LARGEST_SIGNED, LARGEST]
-        self._turning = _turning_points(kernel)
+        self._turning = turning_points(kernel.body)
         self._edges: set[tuple[Operation, int]] = set()
         """The ways that control can take: a terminator and the number of its successor."""
         self._learned: dict[tuple[Operation, int], Learned] = {}
@@ -72,7 +72,7 @@ class Propagation:
         self._taken_apart: dict[SassInstruction, list[Argument]] = {}
         self._hands_on: dict[Operation, _Passed] = {}
         self._run()
-        for block in self._rooted - self.reached:
+        for block in [b for b in kernel.body.blocks if b in self._rooted]:
             self._blocks.append(block)
             self._run()
 
@@ -246,8 +246,7 @@ class Propagation:
         found = transfer(modifiers, sources)
         if found is None:
             return None
-        main = _main_destination(operands)
-        known = dict(zip(main.results, found, strict=False))
+        known = dict(zip(_main_destination(operands).results, found, strict=False))
         if mnemonic == "IADD3":
             known |= {r: carry(modifiers, sources) for r in op.results if isinstance(r.type, P | UP)}
         return [known.get(result) or _whole(result) for result in op.results]
@@ -297,13 +296,6 @@ def _main_destination(operands: Sequence[Argument]) -> Argument:
     """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
     written = [a for a in operands if a.written]
     return next((a for a in written if "P" not in a.text), written[0])
-
-
-def _turning_points(kernel: KernelOp) -> set[Block]:
-    """Blocks to which control goes back: each cycle has one, so that ranges cannot grow for ever if they do not grow there."""
-    blocks, _, cfg = flow_of(kernel.body)
-    rank = {b: i for i, b in enumerate(cfg.order)}
-    return {blocks[s] for b in cfg.order for s in cfg.successors[b] if rank[s] <= rank[b]}
 
 
 def _whole(value: SSAValue) -> Range:

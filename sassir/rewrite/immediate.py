@@ -36,6 +36,8 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
     """
     if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
         return op
+    if not any([known(v) is not None for v in op.reads]) and "c[" not in op.template.text:
+        return op
     original, changed = op, True
     while changed:
         changed = False
