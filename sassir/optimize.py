@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import tomllib
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -38,7 +38,7 @@ LOSS = 0.97
 
 
 @contextmanager
-def collection_paused() -> Iterator[None]:
+def collection_paused() -> Generator[None]:
     """Python looks for no garbage: a kernel's objects refer to one another and stay, and to search them again and again takes a fifth of
     the time of all passes."""
     enabled = gc.isenabled()

@@ -48,7 +48,7 @@ class Access(NamedTuple):
     """Displacement in bytes."""
     end: int
     pointer: int | None
-    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known, or of no use (no `noalias`)."""
+    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known, or without `noalias`."""
     constant: bool
     """Nobody writes this memory while the kernel runs."""
 
