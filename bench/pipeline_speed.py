@@ -20,20 +20,22 @@ from pathlib import Path
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from sassir.dialect.facts import KernelFacts
+from sassir.dialect.facts import KernelFacts, Pointer
 from sassir.dialect.instruction import SassInstruction
 from sassir.errors import SassirWarning
-from sassir.optimize import read_pipeline
+from sassir.optimize import collection_paused, read_pipeline
 from sassir.translate.cubin import read_module
 from sassir.translate.facts import attach_facts
 
 BENCH = Path(__file__).parent
 ARCH = "sm_90"
-SIZES = (1, 4, 16, 32, 64)
+SIZES = (1, 16, 104)
 """Options in a thread; each is some 300 instructions."""
 BLOCK, THREADS = 256, 1 << 20
+BUFFERS_AT = (0x210, 0x218, 0x220, 0x228, 0x230)
 COUNT_AT = 0x240
-"""Where in constant bank 0 the parameter n is."""
+"""Where in constant bank 0 the pointers and the parameter n are."""
+ALIGN, NBYTES = 256, 1 << 30
 SOURCE = """
 #include "black_scholes.cu"
 extern "C" __global__ void options(const float *__restrict__ S, const float *__restrict__ X, const float *__restrict__ T,
@@ -55,19 +57,27 @@ def build(count: int, folder: Path) -> bytes:
     return cubin.read_bytes()
 
 
-def measure(cubin: bytes, pipeline: str) -> dict[str, object]:
-    """Instructions before and after, and the seconds of each pass in the order in which they run."""
+def measure(cubin: bytes, pipeline: str, buffers: bool = False) -> dict[str, object]:
+    """Instructions before and after, and the seconds of each pass in the order in which they run. `buffers`: with the facts of these."""
     module = read_module(cubin)
     for kernel in list(module.body.ops)[1:]:
         kernel.detach()
     if pipeline != "default":
-        attach_facts(module, {"options": KernelFacts(block=(BLOCK, 1, 1), grid=(THREADS // BLOCK, 1, 1), words=((COUNT_AT, THREADS),))})
+        facts = KernelFacts(
+            block=(BLOCK, 1, 1),
+            grid=(THREADS // BLOCK, 1, 1),
+            words=((COUNT_AT, THREADS),),
+            pointers=tuple([Pointer(offset, ALIGN, NBYTES) for offset in BUFFERS_AT]) if buffers else (),
+            noalias=buffers,
+        )
+        attach_facts(module, {"options": facts})
     before = _count(module)
     seconds: list[tuple[str, float]] = []
-    for step in read_pipeline(pipeline).all_passes():
-        start = time.process_time()
-        step.apply(Context(), module)
-        seconds.append((step.name, round(time.process_time() - start, 3)))
+    with collection_paused():
+        for step in read_pipeline(pipeline).all_passes():
+            start = time.process_time()
+            step.apply(Context(), module)
+            seconds.append((step.name, round(time.process_time() - start, 3)))
     return {"before": before, "after": _count(module), "seconds": round(sum(s for _, s in seconds), 2), "passes": seconds}
 
 
@@ -84,8 +94,10 @@ def main() -> None:
     found: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as folder:
         for count in options.sizes:
-            found.append({"options": count} | measure(build(count, Path(folder)), options.pipeline))
-            print(found[-1], flush=True)
+            cubin = build(count, Path(folder))
+            for buffers in (False, True):
+                found.append({"options": count, "buffers": buffers} | measure(cubin, options.pipeline, buffers))
+                print(found[-1], flush=True)
     result = {"arch": ARCH, "pipeline": options.pipeline, "python": platform.python_version(), "kernels": found}
     (BENCH / "results" / "pipeline-speed.json").write_text(json.dumps(result, indent=1) + "\n")
 

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
+from sassir.analysis.propagated import propagate
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
@@ -32,8 +33,12 @@ class GlobalValueNumbering(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            simplify_bits(kernel, Bits(kernel, arch))
-            number_values(kernel)
+            known = propagate(kernel, arch)
+            if self.name in known.settled:
+                continue
+            simplified = simplify_bits(kernel, Bits(kernel, arch)) is not None
+            if not number_values(kernel) and not simplified:
+                known.settled.add(self.name)
 
 
 def number_values(kernel: KernelOp) -> int:

@@ -67,10 +67,10 @@ class _Hoist:
     def run(self) -> int:
         """Returns the number of operations moved."""
         before = self.loop.preheader
-        if before is None or before.last_op is None:
+        if before is None or before.last_op is None or before.parent is None:
             return 0
         moved = 0
-        work = [op for block in self.loop.blocks for op in block.ops if self._is_invariant(op)]
+        work = [op for block in before.parent.blocks if block in self.loop.blocks for op in block.ops if self._is_invariant(op)]
         while work:
             op = work.pop()
             cost = self._cost(op)

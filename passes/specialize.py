@@ -39,9 +39,13 @@ class Specialize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            before = reachable(kernel)
             propagation = propagate(kernel, arch)
-            if _Specializer(propagation, arch).run(kernel):
+            if self.name in propagation.settled:
+                continue
+            before = reachable(kernel)
+            if not _Specializer(propagation, arch).run(kernel):
+                propagation.settled.add(self.name)
+            else:
                 record_use(kernel, propagation.used)
                 drop_unreachable(kernel, before)
                 drop_dead_code(kernel.body)

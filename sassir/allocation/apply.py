@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from sassir.allocation.colouring import Colouring, Places
 from sassir.allocation.copies import parallel_copy
-from sassir.allocation.edges import Ends, ends_of_runs, is_before, put_block
+from sassir.allocation.edges import Ends, ends_of_runs, is_before, is_computed, put_block
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.repair import Move
 from sassir.dialect import internals
@@ -63,9 +63,10 @@ def disagreements(colouring: Colouring) -> list[Operation]:
     """The computed branches for which no copies before them suit all the places that they go to."""
     found: list[Operation] = []
     for b, block in enumerate(colouring.flow.blocks):
-        assert block.last_op is not None
-        if _moves_before(colouring, b, block.last_op) is None:
-            found.append(block.last_op)
+        last = block.last_op
+        assert last is not None
+        if any([is_computed(last, i) for i in range(len(last.successors))]) and _moves_before(colouring, b, last) is None:
+            found.append(last)
     return found
 
 

@@ -25,10 +25,20 @@ def ends_of_runs(blocks: Sequence[Block]) -> Ends:
     return ends
 
 
+def end_of_run(block: Block) -> Block | None:
+    """What `ends_of_runs` says of one block, without a look at all the others."""
+    end: Block | None = block
+    while end is not None and not _stops(end):
+        end = end.next_block
+    if end is None and block.parent is not None:
+        end = next((b for b in block.parent.blocks if _stops(b)), None)
+    return end
+
+
 def is_before(terminator: Operation, i: int) -> bool:
     """What happens on the way to successor `i` has to happen before the terminator: that is the only way, or it is a computed one (RET,
     BRX), on which no block can be put."""
-    return len(terminator.successors) == 1 or _is_computed(terminator, i)
+    return len(terminator.successors) == 1 or is_computed(terminator, i)
 
 
 def put_block(terminator: Operation, i: int, ends: Ends) -> Operation:
@@ -56,13 +66,13 @@ def add_landings(kernel: KernelOp, branches: Sequence[Operation]) -> int:
     Copies for all places that a computed branch may go to have to happen before it. A landing hands on what is passed, and takes
     for itself only what differs between the branches that come to it: the copies happen behind it, for one place.
     """
-    targets = dict.fromkeys([s for t in branches for i, s in enumerate(t.successors) if s.args and _is_computed(t, i)])
+    targets = dict.fromkeys([s for t in branches for i, s in enumerate(t.successors) if s.args and is_computed(t, i)])
     named = _named_otherwise(kernel) if targets else frozenset[str]()
     before = predecessors(kernel.body) if targets else {}
     added = 0
     for target in targets:
         comers = dict.fromkeys([last for block in before[target] if (last := block.last_op) is not None])
-        computed = [t for t in comers if _is_computed(t, list(t.successors).index(target))]
+        computed = [t for t in comers if is_computed(t, list(t.successors).index(target))]
         labels = [op for op in target.ops if isinstance(op, LabelOp)]
         returned_to = any(isinstance(t, SassBranch) and t.produces for t in comers)
         if returned_to or not computed or len(computed) == len(comers) or any(label.label.data in named for label in labels):
@@ -84,7 +94,7 @@ def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Se
         landing.add_op(label)
     above = target.prev_block
     # A landing behind a call stays there: that is where calls of the section return to.
-    end = None if above is None or _stops(above) or _calls(above) else ends_of_runs(list(kernel.body.blocks))[above]
+    end = None if above is None or _stops(above) or _calls(above) else end_of_run(above)
     if end is None:
         landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
         kernel.body.insert_block_before(landing, target)
@@ -105,7 +115,7 @@ def _named_otherwise(kernel: KernelOp) -> set[str]:
     return {op.place.data for op in ops if op.place is not None and all(a.template != ADDRESS for a in op.template.data.arguments)}
 
 
-def _is_computed(terminator: Operation, i: int) -> bool:
+def is_computed(terminator: Operation, i: int) -> bool:
     """A register says that control goes to successor `i`."""
     return not (_is_named(terminator, i) or _goes_on(terminator, i))
 

@@ -47,6 +47,8 @@ class Ranges:
     def meets(self, other: Ranges) -> bool:
         """Whether some position is in both."""
         few, many = (self.ranges, other.ranges) if len(self.ranges) < len(other.ranges) else (other.ranges, self.ranges)
+        if not few or few[-1][1] <= many[0][0] or many[-1][1] <= few[0][0]:
+            return False
         for start, end in few:
             i = bisect_left(many, (start,))
             if (i and many[i - 1][1] > start) or (i < len(many) and many[i][0] < end):

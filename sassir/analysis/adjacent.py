@@ -9,9 +9,9 @@ whole is aligned where the bits of its address say so, or another access of that
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -108,11 +108,17 @@ class Segment(NamedTuple):
 class Adjacent:
     """Finds the accesses of a kernel that can be merged."""
 
-    def __init__(self, bits: Bits, facts: KernelFacts) -> None:
-        self.bits = bits
+    def __init__(self, bits: Callable[[], Bits], facts: KernelFacts) -> None:
+        """`bits` is asked once, and only where accesses have an address in common."""
+        self._find_bits = bits
         self.facts = facts
         self.used: set[str] = set()
         """The facts that what was found rests on, beyond those that ranges do."""
+
+    @cached_property
+    def bits(self) -> Bits:
+        """The bits of the kernel before anything is merged."""
+        return self._find_bits()
 
     def mergers(self, block: Block, loads: bool) -> Iterator[Merger]:
         """The loads of a block that can be merged, or the stores; no access is in two of them.

@@ -75,6 +75,10 @@ class Bits:
         """The facts that the bits of `value` rest on, beyond those that its range does."""
         return self._facts.get(value, _NO_FACTS)
 
+    def _all_facts(self, values: Iterable[SSAValue]) -> frozenset[str]:
+        """What any of `values` rests on: only how pointers are aligned."""
+        return _NO_FACTS.union(*[self.facts(value) for value in values]) if self.aligned else _NO_FACTS
+
     def _run(self, kernel: KernelOp) -> None:
         blocks, _, cfg = flow_of(kernel.body)
         rooted = entered_from_elsewhere(kernel.body)
@@ -117,14 +121,13 @@ class Bits:
             found = self._words.get(value)
             if found is not None:
                 word = found if word is None else common(word, found)
-        facts = self.facts(argument).union(*[self.facts(value) for value in passed])
-        return word is not None and self._set(argument, word, facts)
+        return word is not None and self._set(argument, word, self._all_facts([argument, *passed]))
 
     def _visit(self, op: SassInstruction) -> list[SSAValue]:
         """Returns the results that changed."""
         self._read.clear()
         found = self._results(op)
-        facts = self._read.union(*[self.facts(value) for value in internals.operands(op)]) if found else _NO_FACTS
+        facts = self._all_facts(internals.operands(op)) | self._read if found else _NO_FACTS
         guarded = op.guard is not None or op.constant_guard is not None
         changed: list[SSAValue] = []
         for i, result in enumerate(op.results):
@@ -132,7 +135,7 @@ class Bits:
                 word = found.get(result, NOTHING)
                 if guarded:
                     word = common(word, self.word(op.kept[i])) if op.kept else NOTHING
-                if self._set(result, word, frozenset(facts)):
+                if self._set(result, word, facts):
                     changed.append(result)
         return changed
 
@@ -142,11 +145,13 @@ class Bits:
         width = known.high.bit_length()
         if known.value is not None:
             word = number(known.value)
-        elif width < WORD_BITS or word is not NOTHING:
+        elif word is NOTHING and width == WORD_BITS:
+            word = self._itself(value)
+        elif UNKNOWN in word or width < WORD_BITS:
             own = self._itself(value)
             word = tuple([0 if i >= width else own[i] if bit == UNKNOWN else bit for i, bit in enumerate(word)])
         else:
-            word = self._itself(value)
+            word = tuple(word)
         changed = self._words.get(value) != word or self.facts(value) != facts
         self._words[value] = word
         self._facts[value] = facts
@@ -162,10 +167,12 @@ class Bits:
 
     def _results(self, op: SassInstruction) -> dict[SSAValue, Word]:
         """What an operation makes, its guard aside; a result that is not there is not known."""
+        compute = _COMPUTE.get(op.MNEMONIC) or _COMPUTE.get(op.MNEMONIC.removeprefix("U"))
+        if compute is None:
+            return {}
         operands = arguments(op)
         destination = next((a for a in operands if a.results and isinstance(a.results[0].type, R | UR)), None)
-        compute = _COMPUTE.get(op.MNEMONIC) or _COMPUTE.get(op.MNEMONIC.removeprefix("U"))
-        if destination is None or compute is None:
+        if destination is None:
             return {}
         result = destination.results[0]
         modifiers = op.modifiers.data.split(".") if op.modifiers is not None else []

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from xdsl.ir import Block, Region
 
 from sassir.analysis.cfg import Cfg
+from sassir.dialect import internals
 from sassir.dialect.instruction import SassBranch
 
 
@@ -26,5 +27,12 @@ def flow_of(region: Region) -> Flow:
     for block in blocks:
         last = block.last_op
         forwards = last is not None and not (isinstance(last, SassBranch) and last.produces)
-        successors.append([number[s] for s in last.successors] if last is not None and forwards else [])
+        successors.append([number[s] for s in internals.successors(last)] if last is not None and forwards else [])
     return Flow(blocks, number, Cfg(successors, [0] if blocks else []))
+
+
+def turning_points(region: Region) -> set[Block]:
+    """Blocks to which control goes back: each cycle has one, so that nothing grows for ever that does not grow there."""
+    blocks, _, cfg = flow_of(region)
+    rank = {b: i for i, b in enumerate(cfg.order)}
+    return {blocks[s] for b in cfg.order for s in cfg.successors[b] if rank[s] <= rank[b]}

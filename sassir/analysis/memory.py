@@ -15,9 +15,9 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
-from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
-from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import NextOp
 
 ATOMIC = frozenset({"ATOM", "ATOMG", "ATOMS", "RED", "REDG"})
 """Read and write their own address, at once; they order no other access (PTX ISA, memory consistency model: relaxed)."""
@@ -48,7 +48,7 @@ class Access(NamedTuple):
     """Displacement in bytes."""
     end: int
     pointer: int | None
-    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known."""
+    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known, or without `noalias`."""
     constant: bool
     """Nobody writes this memory while the kernel runs."""
 
@@ -82,8 +82,8 @@ def access(op: Operation, facts: KernelFacts) -> Access | None:
     width = next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)
     offset = int(match["offset"] or "0", 16)
     address_values = address.values[match["desc"].count("$") * 2 if match["desc"] else 0 :]
-    pointers = frozenset([p.offset for p in facts.pointers])
-    pointer = _root(address_values[0], pointers) if address_values and "global" in found.loads | found.stores else None
+    followed = facts.noalias and bool(address_values) and "global" in found.loads | found.stores
+    pointer = _root(address_values[0], frozenset([p.offset for p in facts.pointers])) if followed else None
     registers = (match["registers"], *address.values)
     return Access(
         found.loads | found.stores, bool(found.stores), registers, offset, offset + width, pointer, "CONSTANT" in modifiers
@@ -128,13 +128,15 @@ def _root(value: SSAValue, pointers: frozenset[int]) -> int | None:
     """
     found: set[int] = set()
     seen = {value}
-    work = [value]
+    work = [value] if pointers else []
     while work and len(seen) <= _LIMIT:
         current = work.pop()
         op = current.owner
         sources: list[SSAValue] = []
         if isinstance(op, Block):
-            sources += [v[0] for p in op.predecessors() if p.last_op is not None for v in _passed(p.last_op, current)]
+            assert isinstance(current, BlockArgument)
+            edges = [(use.operation, use.index) for use in op.uses if isinstance(use.operation, SassBranch | NextOp)]
+            sources += [v for end, i in edges for v in end.forwarded(i)[current.index : current.index + 1]]
         elif isinstance(op, SassInstruction) and op.MNEMONIC.removeprefix("U") in _FOLLOWED:
             read = [a for a in arguments(op) if not a.written]
             found.update([a.constant[1] for a in read if a.constant is not None and a.constant[0] == 0 and a.constant[1] in pointers])
@@ -143,9 +145,3 @@ def _root(value: SSAValue, pointers: frozenset[int]) -> int | None:
         seen.update(sources)
     return found.pop() if len(found) == 1 and not work else None
 
-
-def _passed(terminator: Operation, argument: SSAValue) -> list[tuple[SSAValue, ...]]:
-    """What a branch passes to a block argument, once for each edge to its block."""
-    assert isinstance(argument, BlockArgument)
-    pairs = zip(terminator.successors, forwarded(terminator), strict=False)
-    return [values[argument.index : argument.index + 1] for block, values in pairs if block is argument.owner and values]

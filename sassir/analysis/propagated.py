@@ -40,7 +40,7 @@ def _content(kernel: KernelOp) -> list[object]:
             found.append(op)
             found += internals.operands(op)
             found += op.properties.values()
-            found += op.successors
+            found += internals.successors(op)
     return found
 
 

@@ -17,7 +17,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.carries import with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
-from sassir.analysis.flow import flow_of
+from sassir.analysis.flow import turning_points
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
 from sassir.analysis.sources import WIDER, known_words, parts, source
@@ -53,11 +53,13 @@ class Propagation:
         self.words = known_words(facts, arch)
         self.used: set[str] = set()
         """The facts that some range rests on."""
+        self.settled: set[str] = set()
+        """The passes that found nothing to change in the kernel as it was."""
         self.reached: set[Block] = set()
         self._ranges: dict[SSAValue, Range] = {}
         self._growth: dict[SSAValue, int] = {}
         self._bounds: list[int] = [0, LARGEST_SIGNED, LARGEST]
-        self._turning = _turning_points(kernel)
+        self._turning = turning_points(kernel.body)
         self._edges: set[tuple[Operation, int]] = set()
         """The ways that control can take: a terminator and the number of its successor."""
         self._learned: dict[tuple[Operation, int], Learned] = {}
@@ -70,7 +72,7 @@ class Propagation:
         self._taken_apart: dict[SassInstruction, list[Argument]] = {}
         self._hands_on: dict[Operation, _Passed] = {}
         self._run()
-        for block in self._rooted - self.reached:
+        for block in [b for b in kernel.body.blocks if b in self._rooted]:
             self._blocks.append(block)
             self._run()
 
@@ -141,27 +143,36 @@ class Propagation:
             successor = op.successors[i]
             learned = self._learned[op, i] = learn(op, i, self)
             for argument, value in zip(successor.args, values[i], strict=False):
-                self._pass(value, argument, learned)
+                self._raise(argument, self._restricted(value, learned))
             if (op, i) not in self._edges:
                 self._edges.add((op, i))
                 self._blocks.append(successor)
 
-    def _pass(self, value: SSAValue, argument: SSAValue, learned: Learned) -> None:
+    def _restricted(self, value: SSAValue, learned: Learned) -> Range | None:
+        """What `value` can be where that has been learned; None if it is not computed yet."""
         found = self._ranges.get(value)
         if found is not None:
             for relation, bound, signed in learned.get(value, ()):
                 found = restrict(found, relation, bound, signed)
-            self._raise(argument, found)
+        return found
 
-    def _raise(self, value: SSAValue, found: Range) -> None:
-        """Let `value` be what it was or `found`."""
-        known = self._ranges.get(value)
-        new = found if known is None else known.join(found)
-        if new == known:
-            return
-        if value.owner in self._turning:
-            new = self._widen(value, new)
-        self._ranges[value] = new
+    def _raise(self, value: SSAValue, found: Range | None) -> None:
+        """Let `value` be what it was or `found`, and so the arguments that it is passed to, and those that they are passed to."""
+        work = [(value, found)]
+        while work:
+            value, found = work.pop()
+            known = self._ranges.get(value)
+            new = found if known is None or found is None else known.join(found)
+            if new is None or new == known:
+                continue
+            if value.owner in self._turning:
+                new = self._widen(value, new)
+            self._ranges[value] = new
+            work += reversed(self._users(value))
+
+    def _users(self, value: SSAValue) -> list[tuple[SSAValue, Range | None]]:
+        """Let the operations that read `value` wait. Returns the arguments that it is passed to, and as what."""
+        arguments: list[tuple[SSAValue, Range | None]] = []
         for use in value.uses:
             op = use.operation
             passed = self._passed(op)
@@ -170,7 +181,8 @@ class Propagation:
                 continue
             i, argument = passed.to[use.index - passed.first]
             if (op, i) in self._edges:
-                self._pass(value, argument, self._learned[op, i])
+                arguments.append((argument, self._restricted(value, self._learned[op, i])))
+        return arguments
 
     def _passed(self, op: Operation) -> _Passed:
         """Which operands of an operation it hands on, and to where."""
@@ -234,8 +246,7 @@ class Propagation:
         found = transfer(modifiers, sources)
         if found is None:
             return None
-        main = _main_destination(operands)
-        known = dict(zip(main.results, found, strict=False))
+        known = dict(zip(_main_destination(operands).results, found, strict=False))
         if mnemonic == "IADD3":
             known |= {r: carry(modifiers, sources) for r in op.results if isinstance(r.type, P | UP)}
         return [known.get(result) or _whole(result) for result in op.results]
@@ -285,13 +296,6 @@ def _main_destination(operands: Sequence[Argument]) -> Argument:
     """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
     written = [a for a in operands if a.written]
     return next((a for a in written if "P" not in a.text), written[0])
-
-
-def _turning_points(kernel: KernelOp) -> set[Block]:
-    """Blocks to which control goes back: each cycle has one, so that ranges cannot grow for ever if they do not grow there."""
-    blocks, _, cfg = flow_of(kernel.body)
-    rank = {b: i for i, b in enumerate(cfg.order)}
-    return {blocks[s] for b in cfg.order for s in cfg.successors[b] if rank[s] <= rank[b]}
 
 
 def _whole(value: SSAValue) -> Range:

@@ -15,22 +15,31 @@ from sassir.dialect.template import PLACE
 
 def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
     """What a terminator passes to each of its successors; nothing where code of another section runs between."""
+    operands = internals.operands(terminator)
     if isinstance(terminator, NextOp):
-        return [internals.operands(terminator)]
+        return [operands]
     if not isinstance(terminator, SassBranch):
         return []
-    counts = [len(block.args) for block in terminator.successors]
+    successors = internals.successors(terminator)
     if terminator.produces:
-        return [() for _ in counts]
-    operands = tuple(internals.operands(terminator))
+        return [() for _ in successors]
+    counts = [len(block.args) for block in successors]
     at = len(operands) - sum(counts)
-    return [operands[at + sum(counts[:i]) : at + sum(counts[: i + 1])] for i in range(len(counts))]
+    found: list[tuple[SSAValue, ...]] = []
+    for count in counts:
+        found.append(operands[at : at + count])
+        at += count
+    return found
 
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
     """The operands that a terminator reads itself: all but those that it passes on."""
     operands = internals.operands(terminator)
-    return operands[: len(operands) - sum(len(values) for values in forwarded(terminator))]
+    if isinstance(terminator, NextOp):
+        return ()
+    if not isinstance(terminator, SassBranch) or terminator.produces:
+        return operands
+    return operands[: len(operands) - sum([len(block.args) for block in internals.successors(terminator)])]
 
 
 def decides(op: Operation) -> TypeGuard[SassBranch]:

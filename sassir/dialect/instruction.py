@@ -166,12 +166,12 @@ class SassBranch(SassTerminator, SassInstruction):
         """The values that become the arguments of successor `i`."""
         if self.produces:
             return ()
-        behind = sum(len(block.args) for block in self.successors[i:])
+        behind = sum([len(block.args) for block in internals.successors(self)[i:]])
         operands = internals.operands(self)
-        return operands[len(operands) - behind :][: len(self.successors[i].args)]
+        return operands[len(operands) - behind :][: len(internals.successors(self)[i].args)]
 
     def _rest(self) -> tuple[SSAValue, ...]:
-        forwarded = 0 if self.produces else sum(len(block.args) for block in self.successors)
+        forwarded = 0 if self.produces else sum([len(block.args) for block in internals.successors(self)])
         operands = internals.operands(self)
         return operands[len(self.template.data.read_files) : len(operands) - forwarded]
 

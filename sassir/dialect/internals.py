@@ -14,6 +14,11 @@ def operands(op: Operation) -> tuple[SSAValue, ...]:
     return op._operands
 
 
+def successors(op: Operation) -> tuple[Block, ...]:
+    """The blocks that a terminator leads to as a plain tuple."""
+    return op._successors
+
+
 def name(values: tuple[SSAValue, ...] | SSAValue | Block, hint: str) -> None:
     """Set a name hint that is known to be valid."""
     for value in values if isinstance(values, tuple) else (values,):

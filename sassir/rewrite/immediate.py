@@ -36,12 +36,15 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
     """
     if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
         return op
+    if not any([known(v) is not None for v in op.reads]) and "c[" not in op.template.text:
+        return op
     original, changed = op, True
     while changed:
         changed = False
-        sources = [i for i, a in enumerate(arguments(op)) if not a.written]
+        operands = arguments(op)
+        sources = [i for i, a in enumerate(operands) if not a.written]
         for i in sources:
-            new = _replace(op, i, sources, known, constant, arch)
+            new = _replace(op, operands, i, sources, known, constant, arch)
             if new is not None:
                 if op is not original:
                     op.erase()
@@ -51,15 +54,23 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
 
 
 def _replace(
-    op: SassInstruction, i: int, sources: Sequence[int], known: Known, constant: ReadConstant, arch: str
+    op: SassInstruction,
+    operands: Sequence[Argument],
+    i: int,
+    sources: Sequence[int],
+    known: Known,
+    constant: ReadConstant,
+    arch: str,
 ) -> SassInstruction | None:
     """`op` with operand `i` as text, or None."""
-    operands = arguments(op)
     argument = operands[i]
     place = argument.constant
-    values = [known(v) for v in argument.values] if place is None else [constant(*place)]
-    words = [v for v in values if v is not None]
-    if not words or len(words) != len(values):
+    words: list[int] = []
+    for word in map(known, argument.values) if place is None else (constant(*place),):
+        if word is None:
+            return None
+        words.append(word)
+    if not words:
         return None
     for text in _texts(op.MNEMONIC, argument, words):
         for name, shown, order in _exchanges(op, i, sources):

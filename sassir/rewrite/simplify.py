@@ -26,12 +26,18 @@ def without_guard(op: SassInstruction) -> SassInstruction:
 
 def copied_values(op: SassInstruction) -> Sequence[SSAValue] | None:
     """The values that `op` only copies; None if it computes something."""
-    if op.guard is not None or op.constant_guard is not None or op.template.data.visible != len(op.template.data.holes):
+    if op.MNEMONIC not in _COPIES or op.guard is not None or op.constant_guard is not None:
+        return None
+    if op.template.data.visible != len(op.template.data.holes):
         return None
     operands = arguments(op)
     results = [a for a in operands if a.results]
     copied = _copied(op, [a for a in operands if not a.written]) if len(results) == 1 else None
     return copied.values if copied is not None and _same_file(copied, results[0]) else None
+
+
+_COPIES = frozenset({"FSEL", "IADD", "IADD3", "IMAD", "MOV", "SEL", "SHF", "UIADD3", "UIMAD", "UMOV", "USEL", "VIADD"})
+"""The instructions that `_copied` knows."""
 
 
 def _copied(op: SassInstruction, sources: Sequence[Argument]) -> Argument | None:

@@ -56,6 +56,18 @@ def test_a_bound_that_grows_reaches_what_was_learned_from_it(known: Known) -> No
     assert ranges("y").high >= 0x3E
 
 
+def test_a_value_that_grows_goes_through_many_blocks(known: Known) -> None:
+    """The counter of a loop of more blocks in a row than Python's recursion limit, each of which hands it on to the next."""
+    count = 3000
+    blocks = [f"sass.next ^b{i}(%v{i} : R)\n^b{i}(%v{i + 1}: !sass.r):\n" for i in range(count)]
+    latch = f'%w = sass.iadd3 "=R, $R, 0x1, RZ"(%v{count})\n%p = sass.isetp<"LT.U32.AND"> "=P, PT, $R, 0x8, PT"(%w)\n'
+    ranges, _ = known(
+        '%v0 = sass.mov "=R, 0x5"()\n' + "".join(blocks) + latch + 'sass.bra "^"() if %p ^b0(%w : R), ^end(%w : R)\n^end(%x: !sass.r):'
+    )
+    assert ranges(f"v{count}") == Range(5, 7)
+    assert ranges("x") == Range(8, 8)
+
+
 def test_it_is_kept_until_something_changes(known: Known) -> None:
     _, kernel = known('%a = sass.mov "=R, 0x1"()\n%b = sass.iadd3 "=R, $R, 0x1, RZ"(%a)\nsass.stg "[$R], $R"(%a, %b)')
     first = propagate(kernel, "sm_90")
