@@ -15,13 +15,13 @@ from typing import NamedTuple
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
-from sassir.analysis.carries import with_both_carries
+from sassir.analysis.carries import carries_of, with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import turning_points
 from sassir.analysis.folding import fold
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
 from sassir.analysis.sources import WIDER, known_words, parts, source
-from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, carry, special_register, whole
+from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
@@ -248,7 +248,7 @@ class Propagation:
             return None
         known = dict(zip(_main_destination(operands).results, found, strict=False))
         if mnemonic == "IADD3":
-            known |= {r: carry(modifiers, sources) for r in op.results if isinstance(r.type, P | UP)}
+            known |= carries_of(op, modifiers, read, self)
         return [known.get(result) or _whole(result) for result in op.results]
 
     def _special_register(self, name: str) -> Range:

@@ -32,17 +32,17 @@ def _sum(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ...
     return (ranges.add(*sources),) if not modifiers or list(modifiers) == ["X"] else None
 
 
-def carry(modifiers: Sequence[str], sources: Sequence[Range]) -> Range:
-    """A carry of a sum of words and of the carries from before; terms must not be negative.
+def carry(modifiers: Sequence[str], terms: Sequence[Range], flags: int = 1) -> Range:
+    """Each of the carries, of which there are `flags`, of a sum. A term -x is 2³² - x here.
 
     A sum of three has two carries, and which of them is set when only one is due is not told: only that of two terms is.
     """
-    if (modifiers and list(modifiers) != ["X"]) or any(s.low < 0 for s in sources):
+    if (modifiers and list(modifiers) != ["X"]) or any(s.low < 0 for s in terms):
         return FLAG
-    low, high = sum(s.low for s in sources), sum(s.high for s in sources)
+    low, high = sum(s.low for s in terms), sum(s.high for s in terms)
     if high <= ranges.LARGEST:
         return Range(0, 0)
-    two = sum(s.high > 0 for s in sources) <= 2
+    two = flags == 1 and sum(s.high > 0 for s in terms) <= 2
     return Range(1, 1) if two and low > ranges.LARGEST else FLAG
 
 

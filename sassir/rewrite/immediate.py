@@ -72,6 +72,8 @@ def _replace(
         words.append(word)
     if not words:
         return None
+    if argument.text.startswith("-") and not any(words) and any(isinstance(r.type, P | UP) for r in op.results):
+        return None  # a sum with -0 has a carry, one with 0 has none
     for text in _texts(op.MNEMONIC, argument, words):
         for name, shown, order in _exchanges(op, i, sources):
             reads = [v for k in order if k != i for v in operands[k].values]
