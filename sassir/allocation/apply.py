@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.ir import Operation, SSAValue
 
 from sassir.allocation.colouring import Colouring, Places
-from sassir.allocation.copies import parallel_copy
+from sassir.allocation.copies import is_place, parallel_copy, place_again
 from sassir.allocation.edges import Ends, ends_of_runs, is_before, is_computed, put_block
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.repair import Move
@@ -32,6 +32,10 @@ def apply(kernel: KernelOp, colouring: Colouring) -> int:
         _put_on_edges(colouring, b, block.last_op, copies, ends)
     entry = dict(zip(colouring.flow.blocks, colouring.entry, strict=True))
     reconstruct(kernel.body, copies.definitions, lambda block, variable: REGISTERS[entry[block][variable]])
+    for op in dict.fromkeys([v.owner for v in copies.written_again if v.first_use is None]):
+        assert isinstance(op, Operation)
+        op.detach()
+        op.erase()
     return copies.count
 
 
@@ -41,12 +45,19 @@ class _Copies:
     def __init__(self) -> None:
         self.definitions: dict[SSAValue, SSAValue] = {}
         """New definitions of values that moved."""
+        self.written_again: list[SSAValue] = []
+        """Addresses that were written anew in place of a copy."""
         self.count = 0
 
     def put_before(self, op: Operation, moves: Sequence[Move]) -> None:
         """Put a parallel copy before `op`."""
         assert op.parent is not None
-        ops, copies = parallel_copy([m[:3] for m in moves])
+        ops, copies = parallel_copy([m[:3] for m in moves if not is_place(m.value)])
+        for move in moves:
+            if is_place(move.value):
+                ops.append(made := place_again(move.value, move.target))
+                copies[move.target] = made.results[0]
+                self.written_again.append(move.value)
         op.parent.insert_ops_before(ops, op)
         self.count += len(ops)
         operands = list(internals.operands(op))

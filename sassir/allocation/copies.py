@@ -33,6 +33,23 @@ def copy(value: SSAValue, register: int) -> SassInstruction:
     return _into(register, COPY, value)
 
 
+def is_place(value: SSAValue) -> bool:
+    """Whether it is the address of an instruction, where a call will return to. Code is read again by finding where that is written
+    before the call, so that it is not copied, but written anew."""
+    op = value.owner
+    return isinstance(op, SassInstruction) and op.place is not None and op.MNEMONIC == "MOV" and not internals.operands(op)
+
+
+def place_again(value: SSAValue, register: int) -> SassInstruction:
+    """An instruction that writes the address `value` to `register`."""
+    op = value.owner
+    assert isinstance(op, SassInstruction)
+    made = op.clone()
+    made.properties.pop("origin", None)
+    internals.retype(made.results[0], REGISTERS[register])
+    return made
+
+
 def _into(register: int, table: dict[str, str], *values: SSAValue) -> SassInstruction:
     made = instruction(table[file_of(values[0])], values)
     internals.retype(made.results[0], REGISTERS[register])

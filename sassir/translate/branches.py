@@ -123,7 +123,7 @@ class Branches:
         return found
 
     def _writer_of(self, address: int, call: int) -> int | None:
-        """The line before `call` that puts `address` into a register, which nothing writes between."""
+        """The line before `call` that puts `address` into a register, from which it may move on, but is not lost before the call."""
         overwritten = 0
         for j in range(call - 1, max(call - _SEARCH, 0) - 1, -1):
             found = self.shapes[j]
@@ -133,7 +133,10 @@ class Branches:
                 return j
             if issubclass(found.op, SassBranch) and not may_continue(self.code[j]):
                 return None
+            moves = self.code[j].mnemonic == "MOV" and self.code[j].guard is None and found.write_set & ~overwritten
             overwritten |= found.write_set
+            if moves:
+                overwritten &= ~found.read_set
         return None
 
     def _linked_place(self, i: int) -> int | None:

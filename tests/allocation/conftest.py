@@ -161,7 +161,7 @@ class ValueFlow:
 
 
 def _text(op: SassInstruction) -> str:
-    return f"{op.MNEMONIC} {op.modifiers} {op.template.text}"
+    return f"{op.MNEMONIC} {op.modifiers} {op.template.text} {op.place}"
 
 
 def _exclusive(a: Values | Exclusive, b: Values | Exclusive) -> Values | Exclusive:
