@@ -52,12 +52,12 @@ class _Copies:
     def put_before(self, op: Operation, moves: Sequence[Move]) -> None:
         """Put a parallel copy before `op`."""
         assert op.parent is not None
-        ops, copies = parallel_copy([m[:3] for m in moves if not is_place(m.value)])
-        for move in moves:
-            if is_place(move.value):
-                ops.append(made := place_again(move.value, move.target))
-                copies[move.target] = made.results[0]
-                self.written_again.append(move.value)
+        again = [m for m in moves if is_place(m.value, op.parent)]
+        ops, copies = parallel_copy([m[:3] for m in moves if m not in again])
+        for move in again:
+            ops.append(made := place_again(move.value, move.target))
+            copies[move.target] = made.results[0]
+            self.written_again.append(move.value)
         op.parent.insert_ops_before(ops, op)
         self.count += len(ops)
         operands = list(internals.operands(op))

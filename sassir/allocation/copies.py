@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
@@ -33,11 +33,14 @@ def copy(value: SSAValue, register: int) -> SassInstruction:
     return _into(register, COPY, value)
 
 
-def is_place(value: SSAValue) -> bool:
-    """Whether it is the address of an instruction, where a call will return to. Code is read again by finding where that is written
-    before the call, so that it is not copied, but written anew."""
+def is_place(value: SSAValue, block: Block) -> bool:
+    """Whether it is an address that a call in `block` will return to.
+
+    Code is read again by finding where that is written before the call: there it is not copied, but written anew.
+    """
     op = value.owner
-    return isinstance(op, SassInstruction) and op.place is not None and op.MNEMONIC == "MOV" and not internals.operands(op)
+    written = isinstance(op, SassInstruction) and op.place is not None and op.MNEMONIC == "MOV" and not internals.operands(op)
+    return written and op.parent is block
 
 
 def place_again(value: SSAValue, register: int) -> SassInstruction:
