@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from sassir.asm.program import Function
+from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.errors import TranslationError
 from sassir.launch import LaunchFile, read_launch_file
 from sassir.optimize import Optimised, Pipeline, make_pass, optimise_cubin, read_pipeline
-from sassir.translate.cubin import read_program
+from sassir.translate.cubin import read_module, read_program
 from sassir.verify.ladder import verify_pair
 
 BENCH = Path(__file__).parents[2] / "bench"
@@ -113,3 +114,16 @@ def test_unknown_passes_and_pipelines_are_named() -> None:
         make_pass("sass-magic")
     with pytest.raises(TranslationError, match="pipeline 'fastest'"):
         read_pipeline("fastest")
+
+
+CALLING = sorted((Path(__file__).parents[1] / "cubins").glob("calls.*.cubin"))
+
+
+@pytest.mark.parametrize("path", CALLING, ids=lambda path: path.stem)
+def test_what_was_optimised_can_be_read_again(path: Path) -> None:
+    """Return addresses are found by where they are written, so that must stay before the calls."""
+    made = optimise_cubin(path.read_bytes(), path.name, read_pipeline("default"))
+    changed = {outcome.kernel for outcome in made.outcomes if outcome.changed}
+    assert changed
+    read = [kernel for kernel in read_module(made.cubin, path.name).body.ops if isinstance(kernel, KernelOp)]
+    assert [kernel.fixed for kernel in read if kernel.function.data in changed] == [None] * len(changed)
