@@ -15,7 +15,6 @@ sassir bench-suite --pipeline sass-assign-control,sass-check-schedule
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 import time
@@ -23,10 +22,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 from typing import Any
 
-from schedule_check import place, programs, save
+from schedule_check import place, run
 from xdsl.context import Context
 
 from sassir.analysis.cfg import Cfg
@@ -63,7 +61,7 @@ class Record:
     seen: set[int] = field(default_factory=set[int])
     """Hashes of kernels."""
 
-    def measure(self, where: str, program: Program) -> None:
+    def add(self, where: str, program: Program) -> None:
         """Assign, check, compare."""
         assert program.container is not None
         tables = jump_tables(Cubin.read(program.container, where))
@@ -159,19 +157,7 @@ def _reached(cfg: Cfg) -> set[int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
-    parser.add_argument("--arch", action="append", default=[], metavar="ARCH", help="only these architectures")
-    options = parser.parse_args()
-    records: dict[str, Record] = {}
-    for arch, where, program in programs(options.files, options.arch):
-        records.setdefault(arch, Record()).measure(where, program)
-    rows = {arch: record.as_json() for arch, record in records.items()}
-    save(options.output, rows)
-    for arch, row in rows.items():
-        print(f"{arch:8}", *[f"{key}: {value}" for key, value in row.items()], sep="\n    ")
-    return 1 if any(record.errors for record in records.values()) else 0
+    return run(__doc__, Record)
 
 
 if __name__ == "__main__":

@@ -15,11 +15,11 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sassir import __version__
 from sassir.asm.program import Program
@@ -46,7 +46,7 @@ class Record:
     examples: dict[str, str] = field(default_factory=dict[str, str])
     """By the same names: where the first is, and what it says."""
 
-    def check(self, where: str, program: Program) -> None:
+    def add(self, where: str, program: Program) -> None:
         """Check one cubin."""
         self.cubins += 1
         self.kernels += len(program.functions)
@@ -95,20 +95,37 @@ def save(path: Path, rows: dict[str, Any]) -> None:
     path.write_text(json.dumps({"sassir": __version__, "architectures": merged}, indent=1) + "\n", "utf-8")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+class Rows(Protocol):
+    """What is found for one architecture."""
+
+    errors: Counter[str]
+
+    def add(self, where: str, program: Program) -> None: ...
+
+    def as_json(self) -> dict[str, Any]: ...
+
+
+def run(description: str | None, start: Callable[[], Rows]) -> int:
+    """The command: look at all programs of some files, and write a row for each architecture."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="JSON")
     parser.add_argument("--arch", action="append", default=[], metavar="ARCH", help="only these architectures")
     options = parser.parse_args()
-    records: dict[str, Record] = {}
+    records: dict[str, Rows] = {}
     for arch, where, program in programs(options.files, options.arch):
-        records.setdefault(arch, Record()).check(where, program)
+        if arch not in records:
+            records[arch] = start()
+        records[arch].add(where, program)
     rows = {arch: record.as_json() for arch, record in records.items()}
     save(options.output, rows)
     for arch, row in rows.items():
         print(f"{arch:8}", *[f"{key}: {value}" for key, value in row.items() if key != "examples"], sep="\n    ")
     return 1 if any(record.errors for record in records.values()) else 0
+
+
+def main() -> int:
+    return run(__doc__, Record)
 
 
 if __name__ == "__main__":

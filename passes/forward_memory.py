@@ -7,7 +7,7 @@ buffers apart. Blocks to which only one other leads go on with what is known the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.context import Context
@@ -17,13 +17,13 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.flow import flow_of
 from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
-from sassir.dialect.facts import KernelFacts, facts_of, record_use
+from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import INSTRUCTIONS, KernelOp
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite import simplify
 from sassir.rewrite.build import instruction
-from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.kernels import free_kernels, sparing_noalias
 from sassir.rewrite.variables import stored_values
 
 EXIT = INSTRUCTIONS["EXIT"]
@@ -39,12 +39,7 @@ class ForwardMemory(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, _ in free_kernels(op):
-            facts = facts_of(kernel)
-            changed = forward_memory(kernel, replace(facts, noalias=False))
-            if facts.noalias and (relies := forward_memory(kernel, facts)):
-                record_use(kernel, ["noalias"])
-                changed += relies
-            if changed:
+            if sparing_noalias(kernel, forward_memory):
                 drop_dead_code(kernel.body)
 
 

@@ -9,7 +9,7 @@ threads may not rely on any value but the last. Shared memory stays as it is: th
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from xdsl.context import Context
@@ -23,12 +23,12 @@ from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
 from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import forwarded, own_operands
-from sassir.dialect.facts import KernelFacts, facts_of, record_use
+from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, instruction, name_of, rewritten
-from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.kernels import free_kernels, sparing_noalias
 from sassir.rewrite.layout import jump, repair_layout
 from sassir.rewrite.reconstruct import reconstruct
 from sassir.rewrite.simplify import without_guard
@@ -43,12 +43,7 @@ class PromoteMemory(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, _ in free_kernels(op):
-            facts = facts_of(kernel)
-            changed = promote_memory(kernel, replace(facts, noalias=False))
-            if facts.noalias and (relies := promote_memory(kernel, facts)):
-                record_use(kernel, ["noalias"])
-                changed += relies
-            if changed:
+            if sparing_noalias(kernel, promote_memory):
                 drop_dead_code(kernel.body)
                 repair_layout(kernel)
 

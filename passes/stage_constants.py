@@ -23,6 +23,7 @@ from sassir.analysis.banks import WORD
 from sassir.analysis.divergence import Divergence
 from sassir.analysis.dry_run import Lookup, dry_run
 from sassir.analysis.occupancy import occupancy
+from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.summary import summarise
@@ -104,7 +105,7 @@ def stage_constants(kernel: KernelOp, arch: str, size: int, static: int, registe
     entry = kernel.body.blocks[0]
     if facts.block is None or facts.shared != 0 or predecessors(kernel.body)[entry]:
         return 0
-    known = Propagation(kernel, facts, arch)
+    known = propagate(kernel, arch)
     found = _lookups(kernel, known, size)
     if not found:
         return 0

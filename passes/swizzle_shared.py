@@ -22,6 +22,7 @@ from sassir.analysis.affine import Affine, as_signed
 from sassir.analysis.arguments import arguments
 from sassir.analysis.banks import LINE, WORD, Seen, executions, least_wavefronts, look, total_wavefronts
 from sassir.analysis.possible_bits import possible_bits
+from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
 from sassir.analysis.ranges import LARGEST
 from sassir.analysis.shared import SharedAccess, all_shared_accesses
@@ -88,7 +89,7 @@ def swizzle_shared(kernel: KernelOp, arch: str, static: int) -> Swizzle | None:
     accesses = all_shared_accesses(kernel)
     if not accesses or facts.block is None or facts.shared is None or (facts.shared and static % LINE):
         return None
-    known = Propagation(kernel, facts, arch)
+    known = propagate(kernel, arch)
     chosen = _choose(look(kernel, known, facts.block, accesses), accesses)
     if chosen is None:
         return None

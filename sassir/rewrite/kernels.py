@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from sassir.dialect.facts import KernelFacts, facts_of, record_use
 from sassir.dialect.operations import ALLOCATED, KernelOp
 from sassir.errors import TranslationError
 from sassir.translate.lift import ARCH
@@ -25,3 +27,16 @@ def free_kernels(module: ModuleOp) -> Iterator[tuple[KernelOp, str]]:
     for op in module.body.ops:
         if isinstance(op, KernelOp) and op.fixed is None and ALLOCATED not in op.attributes and isinstance(arch, StringAttr):
             yield op, arch.data
+
+
+def sparing_noalias(kernel: KernelOp, change: Callable[[KernelOp, KernelFacts], int]) -> int:
+    """Change a kernel as far as it goes without the fact `noalias`, then with it, so that it is recorded only where it was needed.
+
+    `change` returns how much it changed; so does this.
+    """
+    facts = facts_of(kernel)
+    changed = change(kernel, replace(facts, noalias=False))
+    if facts.noalias and (relies := change(kernel, facts)):
+        record_use(kernel, ["noalias"])
+        changed += relies
+    return changed

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp
 
 from sassir.analysis.counted import counted_loop
-from sassir.analysis.propagation import Propagation
+from sassir.analysis.propagated import propagate
 from sassir.analysis.region_loops import RegionLoop, region_loops
-from sassir.dialect.facts import facts_of
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.rewrite.kernels import arch_of
@@ -37,7 +36,7 @@ def known_of(module: ModuleOp, first_level: Mapping[str, int]) -> dict[str, Know
 def _trips(kernel: KernelOp, arch: str) -> dict[int, int]:
     if kernel.fixed is not None:
         return {}
-    known = Propagation(kernel, facts_of(kernel), arch)
+    known = propagate(kernel, arch)
     found: dict[int, int] = {}
     for loop in region_loops(kernel.body):
         counted = counted_loop(loop, known)

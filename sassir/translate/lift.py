@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from sassir.analysis.cfg import Cfg
 from sassir.asm.control import Control
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.asm.operand import ZERO_REGISTERS
@@ -25,7 +24,7 @@ from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp
 from sassir.dialect.registers import NUMBER, REGISTERS
 from sassir.translate.branches import JumpTables
 from sassir.translate.callees import Callees
-from sassir.translate.flow import Flow, find_flow, reads_and_writes
+from sassir.translate.flow import Flow, find_flow, graph_of, reads_and_writes
 from sassir.translate.held import held_registers
 from sassir.translate.shape import members, with_held
 
@@ -65,8 +64,7 @@ class _Lifter:
         self.lines = function.lines
         self.flow = flow
         self.held = held
-        forwarding = [[] if b in flow.calling else out for b, out in enumerate(flow.successors)]
-        self.cfg = Cfg(forwarding, [0, *[s for b in flow.calling for s in flow.successors[b]]])
+        self.cfg = graph_of(flow)
         self.labels: dict[int, list[LabelOp]] = {}
         for label, offset in function.labels.items():
             self.labels.setdefault(offset // INSTRUCTION_BYTES, []).append(LabelOp.of(label, False))

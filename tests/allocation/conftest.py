@@ -12,6 +12,8 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.parser import Parser
 
+from sassir.allocation.allocate import Allocation, allocate
+from sassir.analysis.allocation import check_allocation
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
@@ -26,6 +28,7 @@ from sassir.translate.cubin import read_module
 
 CUBINS = Path(__file__).parents[1] / "cubins"
 
+Allocated = Callable[[str], tuple[KernelOp, Allocation]]
 Values = frozenset[SSAValue]
 """Values of the original kernel that are equal to what some place holds now."""
 
@@ -204,6 +207,21 @@ def kernel() -> Callable[..., KernelOp]:
         return op
 
     return parse
+
+
+@pytest.fixture
+def allocated(kernel: Callable[..., KernelOp], same_values: Callable[[KernelOp], Callable[[], None]]) -> Allocated:
+    """A kernel, allocated and checked, and what that took."""
+
+    def run(body: str) -> tuple[KernelOp, Allocation]:
+        check = same_values(k := kernel(body))
+        found = allocate(k, "sm_90")
+        verify_ssa(k.body)
+        check_allocation(k.body)
+        check()
+        return k, found
+
+    return run
 
 
 @pytest.fixture

@@ -8,33 +8,24 @@ import pytest
 
 from sassir.allocation.allocate import Allocation, allocate
 from sassir.allocation.registers import AllocationError
-from sassir.analysis.allocation import check_allocation
-from sassir.analysis.ssa import verify_ssa
 from sassir.dialect.operations import KernelOp
 from sassir.translate.emit import emit_function
 
 Kernel = Callable[[str], KernelOp]
-SameValues = Callable[[KernelOp], Callable[[], None]]
+Allocated = Callable[[str], tuple[KernelOp, Allocation]]
 START = '%a = sass.s2r "=R, SR_CLOCKLO"()\n%b = sass.s2r "=R, SR_CLOCKLO"()\n%p = sass.isetp<"NE.AND"> "=P, PT, $R, $R, PT"(%a, %b)\n'
 
 
 @pytest.fixture
-def allocated(kernel: Kernel, same_values: SameValues) -> Callable[[str], tuple[KernelOp, Allocation]]:
-    """A kernel, allocated, checked and emitted, and what that took."""
+def allocated(allocated: Allocated) -> Allocated:
+    """The fixture of this folder; the kernel can be emitted as well."""
 
     def run(body: str) -> tuple[KernelOp, Allocation]:
-        check = same_values(k := kernel(body))
-        found = allocate(k, "sm_90")
-        verify_ssa(k.body)
-        check_allocation(k.body)
-        check()
+        k, found = allocated(body)
         emit_function(k)
         return k, found
 
     return run
-
-
-Allocated = Callable[[str], tuple[KernelOp, Allocation]]
 
 
 def test_a_loop_that_exchanges_two_values(allocated: Allocated) -> None:

@@ -4,37 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
-from sassir.allocation.allocate import Allocation, allocate
+from sassir.allocation.allocate import Allocation
 from sassir.allocation.registers import fixed
-from sassir.analysis.allocation import check_allocation
-from sassir.analysis.ssa import verify_ssa
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 
-Kernel = Callable[[str], KernelOp]
-SameValues = Callable[[KernelOp], Callable[[], None]]
-FOUR = "\n".join([f'%{name} = sass.s2r "=R, SR_CLOCKLO"()' for name in "abcd"]) + "\n"
-
-
-@pytest.fixture
-def allocated(kernel: Kernel, same_values: SameValues) -> Callable[[str], tuple[KernelOp, Allocation]]:
-    """A kernel, allocated and checked, and what that took."""
-
-    def run(body: str) -> tuple[KernelOp, Allocation]:
-        check = same_values(k := kernel(body))
-        found = allocate(k, "sm_90")
-        verify_ssa(k.body)
-        check_allocation(k.body)
-        check()
-        return k, found
-
-    return run
-
-
 Allocated = Callable[[str], tuple[KernelOp, Allocation]]
+FOUR = "\n".join([f'%{name} = sass.s2r "=R, SR_CLOCKLO"()' for name in "abcd"]) + "\n"
 
 
 def last(kernel: KernelOp, mnemonic: str) -> SassInstruction:
