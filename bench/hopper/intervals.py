@@ -110,6 +110,7 @@ SETUP = [
 """Addresses 8, 128 and 16 bytes apart; descriptors of two matrices at 0x3000 in shared memory."""
 COPIES = 32
 ROUNDS = 3
+SCHEDULERS, LANES = 4, 32
 POINTER = ("LDG, L1", "LDG, L2")
 """What follows a pointer in memory that points to itself."""
 
@@ -137,37 +138,36 @@ def measure(worker: Worker, group: str) -> list[Interval]:
     """All measurements of a group: issue, operands, latency, drain, groups, memory. Raises LaunchError."""
     rows, make = GROUPS[group]
     body: list[Instruction] = []
+    together = [sass("BAR.SYNC 0x0", 6), *pause(30)]
     for slot, (what, text) in enumerate([("nothing", ""), *rows]):
-        body += [*_setup(what), *repeat(ROUNDS, [*_timed(make(text) if text else []), *pause(30)]), *store(slot)]
+        body += [*_setup(what), *repeat(ROUNDS, [*together, *_timed(make(text) if text else []), *pause(30)]), *store(slot, "R44")]
     memory = COLD_BYTES if group == "memory" else 4096
-    one = _cycles(run(worker, body, len(rows) + 1, THREADS, memory))
-    four = _cycles(run(worker, body, len(rows) + 1, MOST_THREADS, memory)) if group in ("issue", "operands") else None
-    return [Interval(group, what, text, one[i], round(four[i] / 4, 2) if four else None) for i, (what, text) in enumerate(rows)]
+    alone = run(worker, body, len(rows) + 1, THREADS, memory)
+    nothing, *one = [_cycles(slot) for slot in alone]
+    four: list[float | None] = [None] * len(rows)
+    if group in ("issue", "operands"):
+        four = [round((_cycles(slot) - nothing) / COPIES / 4, 2) for slot in run(worker, body, len(rows) + 1, MOST_THREADS, memory)[1:]]
+    return [Interval(group, what, text, round((one[i] - nothing) / COPIES, 2), four[i]) for i, (what, text) in enumerate(rows)]
 
 
-def _cycles(results: NDArray[Any]) -> list[float]:
-    """Cycles of one copy, by row: the median over the threads, less those of no copy at all."""
-    nothing, *found = [float(np.median(slot[:, 0])) for slot in results]
-    return [round((cycles - nothing) / COPIES, 2) for cycles in found]
+def _cycles(slot: NDArray[Any]) -> float:
+    """Cycles from when the first warp of a scheduler looks at the clock to when its last one looks again: the median of the schedulers."""
+    start, end = (slot - slot[0, 0]).astype(np.int32).T.reshape(2, -1, SCHEDULERS, LANES)
+    return float(np.median(end.max(axis=(0, 2)) - start.min(axis=(0, 2))))
 
 
 def _setup(what: str) -> list[Instruction]:
-    """Registers that only these measurements need; a barrier, so that all warps start together."""
+    """Registers that only these measurements need."""
     lines = [sass(text, 12) for text in SETUP]
     if what in POINTER:
         lines += [sass("STG.E.64 desc[UR4][R56.64], R56", 2, read=0), sass("MEMBAR.SC.GPU", 6, wait=[0])]
         lines += [sass("MOV R32, R56", 5), sass("MOV R33, R57", 5)]
-    return [*lines, sass("BAR.SYNC 0x0", 6), *pause(30)]
+    return lines
 
 
 def _timed(lines: list[Instruction]) -> list[Instruction]:
-    """The lines between two looks at the clock, R40 the difference."""
-    return [
-        sass("CS2R.32 R44, SR_CLOCKLO", 15),
-        *lines,
-        sass("CS2R.32 R45, SR_CLOCKLO", 15, wait=[0]),
-        sass("IADD3 R40, R45, -R44, RZ", 5),
-    ]
+    """The lines between two looks at the clock, R44 and R45."""
+    return [sass("CS2R.32 R44, SR_CLOCKLO", 15), *lines, sass("CS2R.32 R45, SR_CLOCKLO", 15, wait=[0])]
 
 
 def _issue(text: str) -> list[Instruction]:
