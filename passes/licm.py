@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.analysis.counted import home
 from sassir.analysis.effects import effects
-from sassir.analysis.flow import flow_of
+from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pressure import pressure
 from sassir.analysis.region_loops import RegionLoop, region_loops
@@ -51,7 +51,7 @@ def hoist(kernel: KernelOp, arch: str) -> int:
     total = 0
     for loop in region_loops(kernel.body):
         used = {file: max(found.by_block[flow.number[b]].get(file, 0) for b in loop.blocks) for file in most}
-        moved = _Hoist(loop, {file: most[file] - used[file] - LEFT[file] for file in most}).run()
+        moved = _Hoist(loop, flow, {file: most[file] - used[file] - LEFT[file] for file in most}).run()
         if moved:
             found = pressure(Liveness(flow))
         total += moved
@@ -59,8 +59,9 @@ def hoist(kernel: KernelOp, arch: str) -> int:
 
 
 class _Hoist:
-    def __init__(self, loop: RegionLoop, room: dict[str, int]) -> None:
+    def __init__(self, loop: RegionLoop, flow: Flow, room: dict[str, int]) -> None:
         self.loop = loop
+        self.flow = flow
         self.room = room
         """Free registers by file."""
 
@@ -88,11 +89,17 @@ class _Hoist:
     def _is_invariant(self, op: Operation) -> bool:
         if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not op.results or op.guard is not None:
             return False
-        if op.parent not in self.loop.blocks or op.place is not None or not effects(op).pure:
+        if op.parent is None or op.parent not in self.loop.blocks or op.place is not None or not effects(op).pure:
             return False
         if any(isinstance(r.type, SassRegister) and r.type.number is not None for r in op.results):
             return False
-        return all(home(v) not in self.loop.blocks for v in internals.operands(op))
+        operands = internals.operands(op)
+        return all(home(v) not in self.loop.blocks for v in operands) and (bool(operands) or self._always_runs(op.parent))
+
+    def _always_runs(self, block: Block) -> bool:
+        """Every iteration comes through: elsewhere a constant costs less than a register for the whole loop."""
+        number = self.flow.number
+        return all(self.flow.cfg.dominates(number[block], number[latch]) for latch in self.loop.latches)
 
     def _cost(self, op: Operation) -> dict[str, int]:
         """The registers that the results take all along the loop, less those of operands that it then needs no more."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
-from sassir.allocation.apply import apply, disagreements
+from sassir.allocation.apply import apply, copies_weighed, disagreements
 from sassir.allocation.colouring import Colouring
 from sassir.allocation.edges import add_landings
 from sassir.allocation.plan import Plan
@@ -98,17 +98,29 @@ class _Allocator:
         plan = Plan(liveness)
         count = plan.original_count
         if needed > count:
-            count = -(-(needed + RESERVED_REGISTERS) // _GRANULE) * _GRANULE - RESERVED_REGISTERS
-        while True:
-            counts = {**self.available, "R": min(count, self.available["R"])}
-            allowed = sum(file_bits(file, n) for file, n in counts.items()) & ~(1 << POINTER_NUMBER)
-            plan.lay_out(allowed)
-            try:
-                return Colouring(liveness, plan, allowed)
-            except NoRoomError as error:
-                if error.file != "R" or count >= self.available["R"]:
-                    return error
+            count = _whole(needed)
+        found = self._colour_with(liveness, plan, count)
+        while isinstance(found, NoRoomError):
+            if found.file != "R" or count >= self.available["R"]:
+                return found
             count += 1
+            found = self._colour_with(liveness, plan, count)
+        more = min(_whole(count), self.available["R"])
+        if more > count and (copies := copies_weighed(found)):
+            other = self._colour_with(liveness, plan, more)
+            if isinstance(other, Colouring) and copies_weighed(other) < copies:
+                return other
+        return found
+
+    def _colour_with(self, liveness: Liveness, plan: Plan, count: int) -> Colouring | NoRoomError:
+        """A colouring with at most so many general registers, or why there is none."""
+        counts = {**self.available, "R": min(count, self.available["R"])}
+        allowed = sum(file_bits(file, n) for file, n in counts.items()) & ~(1 << POINTER_NUMBER)
+        plan.lay_out(allowed)
+        try:
+            return Colouring(liveness, plan, allowed)
+        except NoRoomError as error:
+            return error
 
     def _storage(self, file: str, slots: int) -> Storage:
         if file in REFUGE:
@@ -137,3 +149,8 @@ class _Allocator:
         for b, op in added:
             if b in split:
                 raise AllocationError(f"`{written(op)}` would have to be added where only some threads of the warp may run")
+
+
+def _whole(count: int) -> int:
+    """As many registers as a warp is given that asks for `count`."""
+    return -(-(count + RESERVED_REGISTERS) // _GRANULE) * _GRANULE - RESERVED_REGISTERS

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
 from sassir.allocation.colouring import Colouring, Places
 from sassir.allocation.copies import is_place, parallel_copy, place_again
-from sassir.allocation.edges import Ends, ends_of_runs, is_before, is_computed, put_block
+from sassir.allocation.edges import Ends, can_turn, ends_of_runs, is_before, is_computed, put_block, turn
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.repair import Move
+from sassir.analysis.loops import Loops
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.operations import KernelOp
@@ -37,6 +38,18 @@ def apply(kernel: KernelOp, colouring: Colouring) -> int:
         op.detach()
         op.erase()
     return copies.count
+
+
+def copies_weighed(colouring: Colouring) -> int:
+    """The number of registers that are copied, each counted as often as it is expected to be (see `Loops.weight`)."""
+    blocks, cfg = colouring.flow.blocks, colouring.flow.cfg
+    loops = Loops(cfg)
+    total = 0
+    for b, block in enumerate(blocks):
+        edges = sum([len(_moves(colouring, b, i, s)) for i, s in enumerate(cfg.successors[b])])
+        inside = sum([len(colouring.moves.get(op, ())) for op in block.ops]) if colouring.moves else 0
+        total += loops.weight(b) * (edges + inside)
+    return total
 
 
 class _Copies:
@@ -86,22 +99,39 @@ def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _
     before = _moves_before(colouring, b, terminator)
     if before is None:
         raise AllocationError(f"`{written(terminator)}` goes to places that expect one register to hold different values")
+    before = before or _moves_of_latch(colouring, b, terminator)
     if before:
         copies.put_before(terminator, before)
         return
-    for i, s in enumerate(colouring.flow.cfg.successors[b]):
+    successors = colouring.flow.cfg.successors[b]
+    for i, s in reversed(list(enumerate(successors))):
         if moves := _moves(colouring, b, i, s):
-            copies.put_before(put_block(terminator, i, ends), moves)
+            closes_loop = i == 0 and s <= b and can_turn(terminator)
+            copies.put_before(turn(terminator) if closes_loop else put_block(terminator, i, ends), moves)
 
 
 def _moves_before(colouring: Colouring, b: int, terminator: Operation) -> list[Move] | None:
     """The parallel copy that has to happen before a terminator, for all its successors at once; None if they do not agree on one."""
-    edges = [(i, _moves(colouring, b, i, s)) for i, s in enumerate(colouring.flow.cfg.successors[b]) if is_before(terminator, i)]
+    return _together(colouring, b, terminator, [i for i in range(len(colouring.flow.cfg.successors[b])) if is_before(terminator, i)])
+
+
+def _moves_of_latch(colouring: Colouring, b: int, terminator: Operation) -> list[Move]:
+    """The parallel copy for all successors of a branch that closes a loop, if it can happen before the branch: it happens once an iteration
+    anyway, and without a block of its own it takes no second branch."""
+    successors = colouring.flow.cfg.successors[b]
+    if not any([s <= b and _moves(colouring, b, i, s) for i, s in enumerate(successors)]):
+        return []
+    return _together(colouring, b, terminator, range(len(successors))) or []
+
+
+def _together(colouring: Colouring, b: int, terminator: Operation, edges: Iterable[int]) -> list[Move] | None:
+    """One parallel copy before a terminator that serves these edges and harms none; None if there is no such copy."""
     first = len(own_operands(terminator))
     passed = [len(values) for values in forwarded(terminator)]
     before: list[Move] = []
-    for i, moves in edges:
+    for i in edges:
         shift = first + sum(passed[:i])
+        moves = _moves(colouring, b, i, colouring.flow.cfg.successors[b][i])
         before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
     merged = _merge(before)
     return merged if not merged or _agree(colouring, b, terminator, merged) else None

@@ -23,6 +23,7 @@ from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R, file_of
+from sassir.machine.scoreboards import bank
 
 Places = dict[SSAValue, int]
 """The register of each value."""
@@ -45,6 +46,8 @@ class Colouring:
         self.moved: set[SSAValue] = set()
         """The values that are not in one register all their life."""
         self._allowed = allowed
+        self._taken: dict[Block, int] = {}
+        """The registers of each block's arguments."""
         done: set[int] = set()
         for b in flow.cfg.order:
             before = next((self.exit[p] for p in flow.cfg.predecessors[b] if p in done), None)
@@ -96,6 +99,7 @@ class Colouring:
                 late.append(argument)
             else:
                 self._bear(argument, n, state)
+        self._taken[self.flow.blocks[b]] = sum([1 << n for a in arguments if (n := self.registers.get(a)) is not None])
         for value in late:
             n = self._search([value], state.free)
             if n is None:
@@ -154,21 +158,40 @@ class Colouring:
         if n is not None:
             occupants = [state.holder.get(m) for m in range(n, n + width)]
             return n if all([o is None or o in dying for o in occupants]) else None
+        others = self._others(values)
         for wish in self.plan.wishes(values[0], self.registers):
             room = span(wish, width)
-            if free & room == room and is_aligned(wish, width):
+            if free & room == room and is_aligned(wish, width) and not others >> wish & 1:
                 return wish
-        return self._search(values, free)
+        return self._search(values, free, others)
 
-    def _search(self, values: Sequence[SSAValue], free: int) -> int | None:
-        """Registers in a row: if possible where nothing else is planned."""
+    def _others(self, values: Sequence[SSAValue]) -> int:
+        """First registers for `values` with which one of them would be where another one has to be that is handed on together with it:
+        that takes a copy more, or an exchange."""
+        registers = 0
+        for i, value in enumerate(values):
+            taken = 0
+            for block in self.plan.handed_to.get(value, ()):
+                taken |= self._taken.get(block, 0)
+            for partner in self.plan.partners(value) if taken else ():
+                taken &= ~(1 << self.registers[partner] if partner in self.registers else 0)
+            registers |= taken >> i
+        return registers
+
+    def _search(self, values: Sequence[SSAValue], free: int, others: int = 0) -> int | None:
+        """Registers in a row: if possible not `others`, where nothing else is planned, and a single one in the better bank."""
         candidates = starts(free, file_of(values[0]), len(values), isa.alignment(len(values)))
+        candidates = candidates & ~others or candidates
         if not candidates:
             return None
+        better = self.plan.better_bank(values[0], self.registers) if len(values) == 1 else None
+        calm: int | None = None
         for first in members(candidates):
             if all([self.plan.is_calm(v, first + i) for i, v in enumerate(values)]):
-                return first
-        return lowest(candidates)
+                if better is None or bank(first - R.FIRST) == better:
+                    return first
+                calm = first if calm is None else calm
+        return lowest(candidates) if calm is None else calm
 
     def _repair(self, op: SassInstruction, wanted: Demands, dying: Sequence[SSAValue], state: State) -> list[int]:
         """Move live values until the operation has what it asks for. Returns the registers of the results."""

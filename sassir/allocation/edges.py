@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation
 
 from sassir.allocation.registers import AllocationError
-from sassir.dialect.edges import forwarded, pass_values, predecessors
+from sassir.dialect.edges import forwarded, own_operands, pass_values, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
-from sassir.dialect.template import ADDRESS
+from sassir.dialect.template import ADDRESS, PLACE
 from sassir.rewrite.layout import falls_through, jump, repair_layout
 
 Ends = Mapping[Block, Block | None]
@@ -39,6 +41,29 @@ def is_before(terminator: Operation, i: int) -> bool:
     """What happens on the way to successor `i` has to happen before the terminator: that is the only way, or it is a computed one (RET,
     BRX), on which no block can be put."""
     return len(terminator.successors) == 1 or is_computed(terminator, i)
+
+
+def can_turn(terminator: Operation) -> TypeGuard[SassBranch]:
+    """A plain branch, taken under a predicate or not: the complement of the predicate would do as well."""
+    if not isinstance(terminator, SassBranch) or terminator.guard is None or len(terminator.successors) != 2:
+        return False
+    return (terminator.MNEMONIC, terminator.modifiers, terminator.template.text) == ("BRA", None, PLACE) and _goes_on(terminator, 1)
+
+
+def turn(terminator: SassBranch) -> Operation:
+    """Branch where control went on, and put a block behind that jumps to where the branch went, which takes one branch, not two.
+
+    Returns the new block's terminator.
+    """
+    block = terminator.parent
+    assert block is not None
+    assert block.parent is not None
+    (target, other), (passed, rest) = terminator.successors, forwarded(terminator)
+    block.parent.insert_block_after(new := Block([back := jump(target, passed)]), block)
+    terminator.unless = None if terminator.unless is not None else UnitAttr()
+    terminator.operands = [*own_operands(terminator), *rest]
+    terminator.successors = [other, new]
+    return back
 
 
 def put_block(terminator: Operation, i: int, ends: Ends) -> Operation:

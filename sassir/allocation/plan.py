@@ -6,18 +6,22 @@ the plan where it can: whatever the plan says, the allocation is right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
+from sassir.allocation.banks import Neighbours
 from sassir.allocation.original import original_registers
 from sassir.allocation.ranges import Ranges, live_ranges
 from sassir.allocation.registers import fixed, members, starts
 from sassir.allocation.webs import Web, find_webs
 from sassir.analysis.bonds import groups, tied
 from sassir.analysis.liveness import Liveness
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
+from sassir.machine.scoreboards import bank
 
 
 class Plan:
@@ -30,11 +34,19 @@ class Plan:
         self._ranges = live_ranges(liveness)
         self._original = original_registers(instructions)
         self._webs = find_webs(self._ranges, [row for op in instructions for row in groups(op)], pairs, self._original)
+        self._neighbours = Neighbours(liveness.flow)
         self._partners: dict[SSAValue, list[SSAValue]] = {}
         """The values that want the same register as a value."""
         for a, b in pairs:
             self._partners.setdefault(a, []).append(b)
             self._partners.setdefault(b, []).append(a)
+        self.handed_to: dict[SSAValue, list[Block]] = {}
+        """The blocks of which some argument is a value."""
+        for block in liveness.flow.blocks:
+            last = block.last_op
+            for successor, values in zip(internals.successors(last), forwarded(last), strict=True) if last is not None else ():
+                for value in values:
+                    self.handed_to.setdefault(value, []).append(successor)
         self._allowed = 0
         self._busy: dict[int, Ranges] = {}
         """When each register is spoken for."""
@@ -54,12 +66,11 @@ class Plan:
         fixed_webs = {web: n - d for web in webs for v, d in web.distance.items() if (n := fixed(v)) is not None}
         for web, origin in fixed_webs.items():
             self._place(web, origin)
-        others = [web for web in webs if web not in fixed_webs]
+        others = sorted([web for web in webs if web not in fixed_webs], key=_weight, reverse=True)
         for web in others:
-            origin = web.before
-            if origin is not None and self._fits(web, origin):
-                self._place(web, origin)
-        for web in sorted(others, key=_weight, reverse=True):
+            if web.before is not None and self._fits(web, web.before):
+                self._place(web, web.before)
+        for web in others:
             if not web.is_single and next(iter(web.distance)) not in self._planned:
                 self._place_anywhere(web)
 
@@ -70,9 +81,17 @@ class Plan:
         before = self._original.get(value)
         if before is not None and self.is_calm(value, before):
             yield before
-        for partner in self._partners.get(value, ()):
+        for partner in self.partners(value):
             if partner in registers:
                 yield registers[partner]
+
+    def partners(self, value: SSAValue) -> Sequence[SSAValue]:
+        """The values that want the register of `value`."""
+        return self._partners.get(value, ())
+
+    def better_bank(self, value: SSAValue, registers: Mapping[SSAValue, int]) -> int | None:
+        """The bank in which a value is read with fewer others of that bank; None if that makes no difference, so far as is known."""
+        return self._neighbours.better_bank((value,), registers, self._planned)
 
     def is_calm(self, value: SSAValue, register: int) -> bool:
         """Nothing else is planned for a register while `value` lives."""
@@ -98,6 +117,8 @@ class Plan:
         """Place a web at the first registers that are free for it; or as much of it as possible, then as much as possible of the rest."""
         low = min(web.ranges)
         origins = [n - low for n in members(starts(self._allowed, web.file, max(web.ranges) - low + 1, web.alignment, web.phase - low))]
+        if len(web.ranges) == 1 and (better := self._neighbours.better_bank(web.distance, self._planned)) is not None:
+            origins.sort(key=lambda n: bank(n + low - R.FIRST) != better)
         for origin in origins:
             if self._fits(web, origin):
                 self._place(web, origin)

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 from sassir.analysis.cfg import Cfg
 
+_ITERATIONS, _DEEPEST = 8, 4
+"""How often a loop is taken to run, and the depth from which that makes no more difference."""
+
 
 @dataclass(eq=False)
 class Loop:
@@ -72,6 +75,10 @@ class Loops:
         """The number of loops around a block."""
         loop = self.innermost[block]
         return 0 if loop is None else loop.depth
+
+    def weight(self, block: int) -> int:
+        """How often a block is taken to run, where nobody says how often loops do."""
+        return _ITERATIONS ** min(self.depth(block), _DEEPEST)
 
     def _collect(self, loop: Loop, cfg: Cfg) -> None:
         """Find the blocks of `loop` from its latches upwards; the loops inside of it are known."""

@@ -45,6 +45,8 @@ class Board(NamedTuple):
     """The registers whose end it tells."""
     queue: str | None = None
     """The queue of what signals it; None if there is more than one."""
+    reading: str | None = None
+    """The queue of those whose operands it tells of; None if there is more than one."""
     youngest: int = 0
     """When the last that signals it issued."""
 
@@ -55,19 +57,21 @@ class Board(NamedTuple):
 
     def needed_by(self, facts: Effects) -> bool:
         """An instruction waits for it. What goes through the same queue cannot overwrite operands too early."""
-        in_order = facts.results if self.queue is not None and self.queue == facts.kind.timing.queue else 0
+        in_order = facts.results if self.reading is not None and self.reading == facts.kind.timing.queue else 0
         return bool(self.results & facts.touched or self.operands & facts.written & ~in_order)
 
     def and_also(self, other: Board) -> Board:
         """Shared with what `other` tells."""
         if not self.used:
             return other
+        reading = {board.reading for board in (self, other) if board.operands}
         return Board(
             max(self.ready, other.ready),
             min(self.needed, other.needed),
             self.results | other.results,
             self.operands | other.operands,
             self.queue if self.queue == other.queue else None,
+            reading.pop() if len(reading) == 1 else None,
             max(self.youngest, other.youngest),
         )
 
@@ -146,10 +150,10 @@ class _Chooser:
         needs = self.needs[line]
         end = read = None
         if needs.results != NOWHERE:
-            new = Board(now + kind.latency, FAR, facts.results, 0, kind.timing.queue, now)
+            new = Board(now + kind.latency, FAR, facts.results, 0, kind.timing.queue, None, now)
             end = self._share(boards, self._with_need(b, line, needs.results, new))
         if needs.operands != NOWHERE:
-            new = Board(now + OPERAND_CYCLES, FAR, 0, facts.operands, kind.timing.queue, now)
+            new = Board(now + OPERAND_CYCLES, FAR, 0, facts.operands, kind.timing.queue, kind.timing.queue, now)
             read = self._share(boards, self._with_need(b, line, needs.operands, new))
         return Signals(end, read) if kind.result_field == "write" else Signals(None, end)
 
@@ -185,7 +189,7 @@ def _clear(boards: list[Board], s: int) -> None:
     done = boards[s]
     boards[s] = _CLEAR
     for other, board in enumerate(boards):
-        if board.operands and board.queue is not None and board.queue == done.queue and board.youngest <= done.youngest:
+        if board.operands and board.reading is not None and board.reading == done.queue and board.youngest <= done.youngest:
             boards[other] = board._replace(operands=0) if board.results else _CLEAR
 
 

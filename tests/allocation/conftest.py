@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.builtin import Builtin, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.parser import Parser
 
@@ -57,6 +57,7 @@ class ValueFlow:
         self.kernel = kernel
         self.reads: dict[Operation, tuple[SSAValue, ...]] = {}
         self.passed: dict[Operation, list[list[tuple[SSAValue, SSAValue]]]] = {}
+        self.unless: dict[Operation, UnitAttr | None] = {}
         self.constants: dict[str, set[SSAValue]] = {}
         flow = flow_of(kernel.body)
         for b, block in enumerate(flow.blocks):
@@ -68,6 +69,8 @@ class ValueFlow:
             last = block.last_op
             assert last is not None
             targets = [flow.blocks[s] for s in flow.cfg.successors[b]]
+            if isinstance(last, SassInstruction):
+                self.unless[last] = last.unless
             self.passed[last] = [list(zip(forwarded(last)[i], s.args, strict=True)) for i, s in enumerate(targets)]
         self.blocks = set(flow.blocks)
         self.undefined = frozenset(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
@@ -156,11 +159,16 @@ class ValueFlow:
     def _pairs(self, terminator: Operation, i: int) -> list[tuple[SSAValue, SSAValue]]:
         """Values and the arguments that they became at the end of the original edge; nothing in the middle of it."""
         if terminator in self.passed:
-            return self.passed[terminator][i] if terminator.successors[i] in self.blocks else []
+            return self.passed[terminator][self._before(terminator, i)] if terminator.successors[i] in self.blocks else []
         block = terminator.parent
         assert block is not None
         (before,) = [op for op in self.passed if block in op.successors]
-        return self.passed[before][list(before.successors).index(block)]
+        return self.passed[before][self._before(before, list(before.successors).index(block))]
+
+    def _before(self, terminator: Operation, i: int) -> int:
+        """Which successor of the original terminator is successor `i` now: a branch may have been turned around."""
+        turned = isinstance(terminator, SassInstruction) and terminator.unless != self.unless[terminator]
+        return len(terminator.successors) - 1 - i if turned else i
 
 
 def _text(op: SassInstruction) -> str:

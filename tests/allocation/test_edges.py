@@ -8,6 +8,7 @@ import pytest
 
 from sassir.allocation.allocate import Allocation, allocate
 from sassir.allocation.registers import AllocationError
+from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp
 from sassir.translate.emit import emit_function
 
@@ -32,7 +33,18 @@ def test_a_loop_that_exchanges_two_values(allocated: Allocated) -> None:
     body = 'sass.next ^loop(%a, %b : R R)\n^loop(%x: !sass.r, %y: !sass.r):\nsass.stg "[$R], $R"(%x, %y)\n'
     k, found = allocated(START + body + 'sass.bra "^"() if %p ^loop(%y, %x : R R), ^out\n^out:')
     assert found.copies == 3
-    assert len(k.body.blocks) == 4
+    assert len(k.body.blocks) == 3, "nobody reads the values behind the loop, so they are exchanged before the branch"
+
+
+def test_a_loop_that_exchanges_values_for_which_its_end_waits(allocated: Allocated) -> None:
+    body = 'sass.next ^loop(%a, %b : R R)\n^loop(%x: !sass.r, %y: !sass.r):\nsass.stg "[$R], $R"(%x, %y)\n'
+    k, found = allocated(START + body + 'sass.bra "^"() if %p ^loop(%y, %x : R R), ^out\n^out:\nsass.stg "[$R], $R"(%x, %y)')
+    assert found.copies == 3
+    loop, back, out = list(k.body.blocks)[1:]
+    last = loop.last_op
+    assert isinstance(last, SassBranch)
+    assert last.unless is not None, "the way out is the branch now"
+    assert [*last.successors] == [out, back]
 
 
 def test_a_loop_that_rotates_three_values(allocated: Allocated) -> None:
@@ -91,7 +103,7 @@ def test_a_computed_place_where_other_control_comes_too(allocated: Allocated) ->
     body = (
         '%lo = sass.mov "=R, &"() @one\n%hi = sass.mov "=R, 0x0"()\nsass.bra "^"() if %p ^one(%b, %b : R R), ^call\n'
         '^call:\nsass.ret<"REL.NODEC"> "$R2, ^"(%lo, %hi) @base ^one(%a, %b : R R), ^two\n'
-        '^one(%x: !sass.r, %y: !sass.r):\nsass.label private @one\n'
+        "^one(%x: !sass.r, %y: !sass.r):\nsass.label private @one\n"
         'sass.stg "[$R], $R"(%x, %y)\nsass.stg "[$R], $R"(%y, %a)\nsass.stg "[$R], $R"(%b, %a)\nsass.exit ""()\n'
         '^two:\nsass.label private @base\nsass.stg "[$R], $R"(%b, %a)'
     )
