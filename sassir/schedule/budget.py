@@ -26,15 +26,25 @@ def running_threads(arch: str, facts: KernelFacts) -> int:
     return min(most, threads * -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)]))
 
 
-def register_budget(arch: str, used: int, facts: KernelFacts) -> int:
-    """The most general registers with which as many warps run at a time as with `used` ones.
+def running_warps(arch: str, used: int, facts: KernelFacts, made_for: int | None = None) -> int:
+    """Warps that run on a multiprocessor at a time, at most, if each thread takes `used` general registers.
 
-    A grid that is known may not fill the multiprocessors; then its warps count.
+    `made_for`: threads of a block, where no fact says how many. A grid that is known may not fill the multiprocessors.
     """
-    threads = prod(facts.block) if facts.block is not None else BLOCK
-    wanted = occupancy(arch, max(used, 1), 0, threads).warps
-    if facts.grid is not None:
-        blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
-        wanted = min(wanted, blocks * -(-threads // WARP))
+    threads = _threads(facts, made_for)
+    warps = occupancy(arch, max(used, 1), 0, threads).warps
+    if facts.grid is None:
+        return warps
+    blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
+    return min(warps, blocks * -(-threads // WARP))
+
+
+def register_budget(arch: str, used: int, facts: KernelFacts, made_for: int | None = None) -> int:
+    """The most general registers with which as many warps run at a time as with `used` ones; see `running_warps`."""
+    threads, wanted = _threads(facts, made_for), running_warps(arch, used, facts, made_for)
     fitting = [count for count in range(max(used, 1), LARGEST + 1) if occupancy(arch, count, 0, threads).warps >= wanted]
     return max(fitting, default=used)
+
+
+def _threads(facts: KernelFacts, made_for: int | None) -> int:
+    return prod(facts.block) if facts.block is not None else made_for or BLOCK
