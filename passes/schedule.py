@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -32,7 +32,7 @@ HIDING = 2
 """How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
 evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
 ATTEMPTS = 3
-"""Orders that are tried for one block, each with fewer registers, until one of them takes no more than there are."""
+"""Orders that are tried for one block, each with fewer registers, until one of them costs no warp."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,20 @@ class Schedule(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
-            threads = bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds()).threads
-            if _Scheduler(kernel, arch, self.max_registers, threads).run() and facts_of(kernel).noalias:
+            own = bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds())
+            if _Scheduler(kernel, arch, self.max_registers, own).run() and facts_of(kernel).noalias:
                 record_use(kernel, ["noalias"])
 
 
 class _Scheduler:
-    def __init__(self, kernel: KernelOp, arch: str, limit: int | None, threads: int | None) -> None:
+    def __init__(self, kernel: KernelOp, arch: str, limit: int | None, bounds: LaunchBounds) -> None:
         self.blocks = list(kernel.body.blocks)
-        self.facts = facts_of(kernel)
-        self.machine = machine(arch)
+        self.facts, self.bounds, self.arch = facts_of(kernel), bounds, arch
         self.liveness = Liveness(flow_of(kernel.body))
-        self.graphs = [Graph(block, self.facts, self.machine) for block in self.blocks]
+        self.graphs = [Graph(block, self.facts, machine(arch)) for block in self.blocks]
         used = max(self._most(b, range(len(graph.ops))) for b, graph in enumerate(self.graphs))
-        self.limit = limit if limit is not None else register_budget(arch, used, self.facts, threads) - ROOM
-        self.warps = running_warps(arch, used, self.facts, threads) / SCHEDULERS
+        self.limit = limit if limit is not None else register_budget(arch, used, self.facts, bounds) - ROOM
+        self.warps = self._warps(used)
 
     def run(self) -> bool:
         """Returns whether an operation changed its place."""
@@ -86,24 +85,33 @@ class _Scheduler:
             most = max(most, pressure.now)
         return most
 
+    def _warps(self, used: int) -> float:
+        """Warps of each scheduler, if so many registers are in use."""
+        return running_warps(self.arch, used, self.facts, self.bounds) / SCHEDULERS
+
     def _order(self, b: int) -> bool:
         found = self.graphs[b]
-        before = range(len(found.ops))
-        cycles = cycles_of(found, before)
+        cycles = cycles_of(found, range(len(found.ops)))
         if self._is_hidden(found, cycles):
             return False
-        most = max(self.limit, self._most(b, before))
+        time, after = min(self._orders(b))
+        if time > WORTHWHILE * cycles / self.warps:
+            return False
+        _arrange(self.blocks[b], found, after)
+        return True
+
+    def _orders(self, b: int) -> Iterator[tuple[float, list[int]]]:
+        """New orders, each with fewer registers than the one before, and their cycles for each warp that then still runs."""
+        before = self._most(b, range(len(self.graphs[b].ops)))
         limit = self.limit
         for _ in range(ATTEMPTS):
-            after = schedule(found, self._pressure(b), limit)
-            if cycles_of(found, after) > WORTHWHILE * cycles:
-                return False
-            excess = self._most(b, after) - most
+            after = schedule(self.graphs[b], self._pressure(b), limit)
+            most = self._most(b, after)
+            excess = most - max(self.limit, before)
+            yield cycles_of(self.graphs[b], after) / (self._warps(most + ROOM) if excess > 0 else self.warps), after
             if excess <= 0:
-                _arrange(self.blocks[b], found, after)
-                return True
+                return
             limit -= excess
-        return False
 
     def _is_hidden(self, found: Graph, cycles: int) -> bool:
         """While one warp waits in the block, the others issue enough: another order does not help. They wait for each other at barriers."""
