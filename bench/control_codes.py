@@ -32,9 +32,8 @@ from sassir.analysis.loops import Loops
 from sassir.asm.control import SCOREBOARDS
 from sassir.asm.program import Function, Program
 from sassir.cubin.cubin import Cubin
+from sassir.machine import Machine, machine
 from sassir.passes.assign_control import AssignControl
-from sassir.schedule.expected import expected_latency
-from sassir.schedule.scoreboards import OPERAND_CYCLES
 from sassir.translate.cubin import jump_tables
 from sassir.translate.emit import emit_program
 from sassir.translate.flow import Flow, find_flow
@@ -77,17 +76,16 @@ class Record:
                 self.errors[finding.rule] += 1
                 self.examples += [f"{where}: {place(finding)}: {finding.message}"][: LISTED - len(self.examples)]
         for before, after in zip(program.functions, made.functions, strict=True):
-            self._compare(
-                where, before, after, find_flow(before, tables[before.section or 0]), find_flow(after, tables[before.section or 0])
-            )
+            flow, new = (find_flow(function, tables[before.section or 0]) for function in (before, after))
+            self._compare(where, machine(program.arch), before, after, flow, new)
 
-    def _compare(self, where: str, before: Function, after: Function, flow: Flow, new: Flow) -> None:
+    def _compare(self, where: str, costs: Machine, before: Function, after: Function, flow: Flow, new: Flow) -> None:
         words = hash(tuple([line.instruction.word for line in before.lines]))
         if flow.problem is not None or words in self.seen:
             return
         self.seen.add(words)
         self.kernels += 1
-        self.cycles.append((issue_cycles(after, new) / issue_cycles(before, flow), f"{where} {before.name}"))
+        self.cycles.append((issue_cycles(after, new, costs) / issue_cycles(before, flow, costs), f"{where} {before.name}"))
         self.reuse = self.reuse[0] + marks(after), self.reuse[1] + marks(before)
 
     def as_json(self) -> dict[str, Any]:
@@ -115,7 +113,7 @@ def marks(function: Function) -> int:
     return sum([operand.reuse for line in function.lines for operand in line.instruction.operands])
 
 
-def issue_cycles(function: Function, flow: Flow) -> float:
+def issue_cycles(function: Function, flow: Flow, costs: Machine) -> float:
     """The estimate for one kernel."""
     cfg = Cfg(flow.successors, [0])
     loops = Loops(cfg)
@@ -125,11 +123,11 @@ def issue_cycles(function: Function, flow: Flow) -> float:
         for b in cfg.order:
             before = [p for p in cfg.predecessors[b] if p in clear]
             nearest = max(before, key=loops.depth, default=None)
-            cycles[b], clear[b] = _run(function, flow.blocks[b], [0] * SCOREBOARDS if nearest is None else [*clear[nearest]])
+            cycles[b], clear[b] = _run(function, flow.blocks[b], costs, [0] * SCOREBOARDS if nearest is None else [*clear[nearest]])
     return 1 + sum([cycles[b] * 10 ** loops.depth(b) for b in _reached(cfg)])
 
 
-def _run(function: Function, block: range, clear: list[int]) -> tuple[int, list[int]]:
+def _run(function: Function, block: range, costs: Machine, clear: list[int]) -> tuple[int, list[int]]:
     """Cycles of a block, and when each scoreboard is clear after it; `clear` is the same at its start."""
     now = 0
     for line in block:
@@ -137,9 +135,9 @@ def _run(function: Function, block: range, clear: list[int]) -> tuple[int, list[
         control = instruction.control
         now = max([now, *[clear[s] for s in control.wait]])
         if control.write is not None:
-            clear[control.write] = max(clear[control.write], now + expected_latency(instruction.mnemonic))
+            clear[control.write] = max(clear[control.write], now + costs.usual_latency(instruction))
         if control.read is not None:
-            clear[control.read] = max(clear[control.read], now + OPERAND_CYCLES)
+            clear[control.read] = max(clear[control.read], now + costs.cost(instruction).read)
         now += control.stall or LONG_STALL
     return now, [time - now for time in clear]
 

@@ -1,4 +1,4 @@
-"""How long instructions of variable latency usually take. For the timing model only: nothing may rely on it."""
+"""How long instructions of variable latency usually take: to order code by and to predict its time. No correct result may rest on it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ class Cost(NamedTuple):
     """Where the numbers come from."""
 
 
-def cost(arch: str, mnemonic: str, modifiers: tuple[str, ...] = ()) -> Cost | None:
-    """The cost of an instruction; a load hits the first level of the cache. None where no row tells."""
-    fitting = [(len(needed), found) for needed, found in _rows(arch).get(mnemonic, []) if needed.issubset(modifiers)]
-    return max(fitting, key=lambda row: row[0])[1] if fitting else None
+_OTHER = "other"
+"""The row for all that have none."""
+
+
+def cost(arch: str, mnemonic: str, modifiers: tuple[str, ...] = ()) -> Cost:
+    """The cost of an instruction of variable latency; a load hits the first level of the cache."""
+    rows = _rows(arch)
+    fitting = [(len(needed), found) for needed, found in rows.get(mnemonic, rows[_OTHER]) if needed.issubset(modifiers)]
+    return max(fitting, key=lambda row: row[0])[1] if fitting else rows[_OTHER][0][1]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The memory behind the registers: latencies, rates and sizes. For the timing model only: nothing may rely on it."""
+"""The memory behind the registers: latencies, rates and sizes. No correct result may rest on it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ SECTOR = 32
 """Bytes that caches and memory move at a time."""
 LINE = 128
 """Bytes of a cache line, and of one pass through the first-level cache or shared memory."""
+GLOBAL_LOADS = frozenset({"LD", "LDG"})
 SCHEDULERS = 4
 """Of a multiprocessor; each has its own pipes and a quarter of the warps."""
 
 # Latencies of the caches: Luo et al., Benchmarking and Dissecting the Nvidia Hopper GPU Architecture, 2024 (A100, RTX 4090, H100 PCIe).
 # Clock, memory rate, cache sizes, multiprocessors: NVIDIA's architecture white papers and product pages, for the GPU that is named.
 # Numbers with `*` are measured, or estimated by bench/timing_model.py from the suite on an H200 (docs/timing.md); with `?` assumed, as
-# the nearest architecture with a number. Second level: 64 bytes a cycle and multiprocessor (A100 white paper: 5,120 a cycle for 108).
+# the nearest architecture with a number. A load alone waits 668 cycles for memory on the H200 (docs/hopper-measured.md); under load more.
+# Second level: 64 bytes a cycle and multiprocessor (A100 white paper: 5,120 a cycle for 108).
 # fmt: off
 _TABLE = """
 # arch  | GPU            | SMs | MHz  | L1 KiB | L2 MiB | latency L2 | DRAM | L2 bytes/cycle/SM | DRAM GB/s
@@ -22,7 +24,7 @@ sm_75   | TITAN RTX      | 72  | 1770 | 96     | 6      | 262?       | 466? | 64
 sm_80   | A100           | 108 | 1410 | 192    | 40     | 262        | 466  | 47                | 1555
 sm_86   | RTX A6000      | 84  | 1800 | 128    | 6      | 273?       | 542? | 64?               | 768
 sm_89   | RTX 6000 Ada   | 142 | 2505 | 128    | 96     | 273        | 542  | 64?               | 960
-sm_90   | H200           | 132 | 1980 | 256    | 50     | 257        | 750* | 64?               | 3960*
+sm_90   | H200           | 132 | 1980 | 256    | 50     | 259        | 750* | 64?               | 3960*
 sm_100  | B200           | 148 | 1965 | 256    | 126    | 257?       | 750? | 64?               | 8000
 sm_120  | RTX PRO 6000   | 188 | 2600 | 128    | 128    | 273?       | 542? | 64?               | 1792
 """
@@ -69,6 +71,11 @@ class Hierarchy(NamedTuple):
     certain: bool
     """No number of it is assumed."""
     overheads: Overheads = Overheads()
+
+    @property
+    def usual_latency(self) -> int:
+        """Cycles of a load that misses the first level: half of them are taken to find their data in the second."""
+        return (self.second_latency + self.memory_latency) // 2
 
 
 def _row(line: str) -> tuple[str, Hierarchy]:

@@ -12,6 +12,7 @@ from sassir.encoders.library import base_architecture
 from sassir.machine.accesses import accesses, guard_column
 from sassir.machine.classes import COLUMNS, ROWS
 from sassir.machine.costs import Cost, cost
+from sassir.machine.hierarchy import GLOBAL_LOADS, HIERARCHIES
 from sassir.machine.instructions import OVERRIDES
 from sassir.machine.issue import issue
 from sassir.machine.kinds import kind_of
@@ -100,9 +101,15 @@ class Machine:
             self._timings[key] = timing
         return timing
 
-    def cost(self, instruction: Instruction) -> Cost | None:
-        """What an instruction of variable latency usually takes; None for others, and where nothing is known."""
+    def cost(self, instruction: Instruction) -> Cost:
+        """What an instruction of variable latency usually takes; a load hits the first level of the cache."""
         return cost(self.arch, instruction.mnemonic, instruction.modifiers)
+
+    def usual_latency(self, instruction: Instruction) -> int:
+        """The cycles after which code should be ready for its late result: what is loaded from global memory is not in the first level."""
+        if instruction.mnemonic in GLOBAL_LOADS:
+            return HIERARCHIES[self.arch].usual_latency
+        return self.cost(instruction).result
 
     def _timing(self, instruction: Instruction) -> Timing:
         kind = kind_of(self.kinds, instruction.mnemonic, instruction.modifiers)

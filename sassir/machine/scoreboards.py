@@ -1,4 +1,4 @@
-"""Scoreboards, control codes, register banks and the operand cache: what does not depend on the instruction."""
+"""Scoreboards and control codes: what does not depend on the instruction."""
 
 from __future__ import annotations
 
@@ -18,14 +18,3 @@ SIGNALS_COMPLETION = frozenset({"CCTL", "CGAERRBAR", "ERRBAR", "FENCE", "LDGDEPB
 ORDERED_BY_BARRIER = frozenset({"BAR"})
 """When the warp goes on behind one of these, the memory instructions before it have read their operands. ptxas relies on it, 2,500
 times in a million instructions of sm_75."""
-
-BANKS = 2
-"""Register R of a thread is in bank R % BANKS; an instruction reads two registers of a bank in one cycle. Huerta et al., section 5."""
-
-REUSE_SLOTS = 3
-"""Operands a, b, c. The cache keeps one value for each slot and bank until the next instruction of the warp that reads that slot."""
-
-
-def bank(register: int) -> int:
-    """The bank of a general register."""
-    return register % BANKS

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
+from sassir.allocation.launch import LaunchBounds
 from sassir.analysis.occupancy import WARP, occupancy
 from sassir.dialect.facts import KernelFacts
 from sassir.encoders.library import base_architecture
 
+UNKNOWN = LaunchBounds()
 LARGEST = 255
 """Registers of a thread."""
 BLOCK = 256
@@ -26,15 +28,25 @@ def running_threads(arch: str, facts: KernelFacts) -> int:
     return min(most, threads * -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)]))
 
 
-def register_budget(arch: str, used: int, facts: KernelFacts) -> int:
-    """The most general registers with which as many warps run at a time as with `used` ones.
+def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:
+    """Warps that run on a multiprocessor at a time, at most, if each thread takes `used` general registers.
 
-    A grid that is known may not fill the multiprocessors; then its warps count.
+    `bounds` count where no fact says how large a block is. A grid that is known may not fill the multiprocessors.
     """
-    threads = prod(facts.block) if facts.block is not None else BLOCK
-    wanted = occupancy(arch, max(used, 1), 0, threads).warps
-    if facts.grid is not None:
-        blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
-        wanted = min(wanted, blocks * -(-threads // WARP))
-    fitting = [count for count in range(max(used, 1), LARGEST + 1) if occupancy(arch, count, 0, threads).warps >= wanted]
+    threads = _threads(facts, bounds)
+    warps = occupancy(arch, max(used, 1), bounds.shared, threads).warps
+    if facts.grid is None:
+        return warps
+    blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
+    return min(warps, blocks * -(-threads // WARP))
+
+
+def register_budget(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:
+    """The most general registers with which as many warps run at a time as with `used` ones; see `running_warps`."""
+    wanted = running_warps(arch, used, facts, bounds)
+    fitting = [count for count in range(max(used, 1), LARGEST + 1) if running_warps(arch, count, facts, bounds) >= wanted]
     return max(fitting, default=used)
+
+
+def _threads(facts: KernelFacts, bounds: LaunchBounds) -> int:
+    return prod(facts.block) if facts.block is not None else bounds.threads or BLOCK

@@ -16,7 +16,6 @@ from sassir.dialect.sample import sample
 from sassir.errors import SchedulingError
 from sassir.machine import Machine, Timing
 from sassir.machine.spacing import Spacing, spacing
-from sassir.schedule.expected import expected_latency
 from sassir.translate.shape import bits
 
 MEMORY = 1 << len(REGISTERS)
@@ -47,7 +46,9 @@ class Kind(NamedTuple):
     fence: int
     """`MEMORY` if it is a fence."""
     latency: int
-    """Expected cycles until its late results; decides what is good, never what is safe."""
+    """Cycles until its late results, usually; decides what is good, never what is safe."""
+    operand_cycles: int
+    """Cycles until its late operands are read, likewise."""
     result_field: str
     """The scoreboard field that tells the end of its results."""
     group_field: str | None
@@ -127,7 +128,8 @@ def _kind(op: SassInstruction, guard: str | None, machine: Machine) -> Kind:
         (_GENERAL if timing.reads_late else 0) | (_UNIFORM if timing.uniform_late else 0),
         MEMORY if in_memory else 0,
         0 if fence is None else MEMORY,
-        expected_latency(mnemonic),
+        machine.usual_latency(instruction),
+        machine.cost(instruction).read,
         fence or ("read" if timing.predicate_at_read and {*op.template.data.write_files} == {"P"} else "write"),
         _GROUP_ENDS.get(mnemonic),
         counts[0] if counts and mnemonic == _COUNTING else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -15,8 +16,8 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import LabelOp, UndefinedOp
 from sassir.dialect.registers import SassRegister
 from sassir.dialect.sample import sample
+from sassir.dialect.template import TemplateAttr
 from sassir.machine import Machine, Timing
-from sassir.schedule.expected import expected_latency
 
 WINDOW = 128
 """Accesses that are compared with one another; after so many the next one waits for all of them, which keeps time linear."""
@@ -31,7 +32,10 @@ class Graph:
         self.position = {op: i for i, op in enumerate(self.ops)}
         self.successors: list[dict[int, int]] = [{} for _ in self.ops]
         """By operation: those that must come later, and how many cycles after its issue at least."""
-        self.timings = [_timing(op, machine) for op in self.ops]
+        forms = [_form(op, machine) for op in self.ops]
+        self.timings = [timing for timing, _ in forms]
+        self.latencies = [latency for _, latency in forms]
+        """Usual cycles until late results."""
         self._add_values()
         self._add_registers()
         self._add_carried(block)
@@ -61,7 +65,7 @@ class Graph:
             return 1
         result = next((k for k, r in enumerate(owner.results) if r is value), 0)
         if writer.writes_late:
-            return expected_latency(owner.MNEMONIC)
+            return self.latencies[self.position[owner]]
         if result >= len(writer.writers):
             return 1
         column = reader.readers[slot] if slot < len(reader.readers) else reader.guard
@@ -134,10 +138,16 @@ def overwritten(op: Operation) -> Sequence[SSAValue]:
     return values
 
 
-def _timing(op: Operation, machine: Machine) -> Timing | None:
+def _form(op: Operation, machine: Machine) -> tuple[Timing | None, int]:
     if not isinstance(op, SassInstruction):
-        return None
-    return machine.timing(sample(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template))
+        return None, 0
+    return _form_of(machine, op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template)
+
+
+@cache
+def _form_of(machine: Machine, mnemonic: str, modifiers: str, template: TemplateAttr) -> tuple[Timing, int]:
+    instruction = sample(mnemonic, modifiers, template)
+    return machine.timing(instruction), machine.usual_latency(instruction)
 
 
 def _numbers(values: Sequence[SSAValue]) -> list[int]:

@@ -16,8 +16,6 @@ from sassir.schedule.code import Code
 from sassir.schedule.effects import Effects
 from sassir.schedule.needs import ELSEWHERE, NOWHERE, find_needs
 
-OPERAND_CYCLES = 12
-"""Cycles until a late instruction has read its operands (Huerta et al., MICRO 2025, table 2: 9 to 20 on Ampere)."""
 _SLOW, _QUICK = 100, 1
 """Results that take more cycles leave so many scoreboards free for what is quick."""
 _LOOK_AHEAD = 64
@@ -153,7 +151,7 @@ class _Chooser:
             new = Board(now + kind.latency, FAR, facts.results, 0, kind.timing.queue, None, now)
             end = self._share(boards, self._with_need(b, line, needs.results, new))
         if needs.operands != NOWHERE:
-            new = Board(now + OPERAND_CYCLES, FAR, 0, facts.operands, kind.timing.queue, kind.timing.queue, now)
+            new = Board(now + kind.operand_cycles, FAR, 0, facts.operands, kind.timing.queue, kind.timing.queue, now)
             read = self._share(boards, self._with_need(b, line, needs.operands, new))
         return Signals(end, read) if kind.result_field == "write" else Signals(None, end)
 

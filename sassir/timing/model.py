@@ -122,7 +122,7 @@ class Model:
     def _line(self, line: int) -> Iterable[tuple[str, float]]:
         """What one execution needs."""
         work, traffic = self.alone.work[line], self.profile.traffic.get(line)
-        yield ISSUE, 1.0
+        yield ISSUE, work.reading
         yield (work.unit, work.passes) if work.unit else (work.pipe, work.interval)
         if traffic is not None and traffic.sectors:
             moved = traffic.sectors * SECTOR

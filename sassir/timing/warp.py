@@ -7,16 +7,18 @@ three rounds a loop is in its steady state.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sassir.analysis.cfg import Cfg
 from sassir.asm.instruction import Instruction
+from sassir.dialect.registers import R
+from sassir.dialect.sources import sources
 from sassir.machine import Machine
 from sassir.machine.costs import Cost, product_cycles
 from sassir.machine.hierarchy import Hierarchy
+from sassir.machine.register_file import Read, RegisterFile
 from sassir.machine.scoreboards import SIGNAL_DISTANCE
-from sassir.schedule.expected import expected_latency
 from sassir.timing import reasons
 from sassir.timing.profile import Profile, Traffic
 from sassir.translate.flow import Flow
@@ -53,6 +55,8 @@ class Work(NamedTuple):
     pipe: str
     interval: float
     """Cycles of that pipe."""
+    reading: float
+    """Cycles in which the register file gives its operands; nothing else issues in the meantime."""
     unit: str
     """The unit of the multiprocessor that it queues up for behind its issue; empty for others."""
     passes: float
@@ -90,7 +94,8 @@ class Alone(NamedTuple):
 def walk(code: Sequence[Instruction], flow: Flow, cfg: Cfg, machine: Machine, hierarchy: Hierarchy, profile: Profile) -> Alone:
     """The times of one warp that has the multiprocessor to itself."""
     facts = list(find_accesses(code, flow.shapes, machine))
-    work = [_work(i, f, machine, hierarchy, profile.traffic.get(n)) for n, (i, f) in enumerate(zip(code, facts, strict=True))]
+    reading = list(reading_cycles(code, flow, machine))
+    work = [_work(i, f, machine, hierarchy, profile.traffic.get(n), reading[n]) for n, (i, f) in enumerate(zip(code, facts, strict=True))]
     lines: list[tuple[Stall, ...]] = [()] * len(code)
     ends: dict[int, State] = {}
     often = [profile.executions[block[-1]] if block else 0.0 for block in flow.blocks]
@@ -101,9 +106,9 @@ def walk(code: Sequence[Instruction], flow: Flow, cfg: Cfg, machine: Machine, hi
     return Alone(lines, work)
 
 
-def _work(instruction: Instruction, facts: Accesses, machine: Machine, hierarchy: Hierarchy, traffic: Traffic | None) -> Work:
+def _work(instruction: Instruction, facts: Accesses, machine: Machine, hierarchy: Hierarchy, traffic: Traffic | None, reading: int) -> Work:
     control, timing = instruction.control, machine.timing(instruction)
-    cost = machine.cost(instruction) or Cost(1, expected_latency(instruction.mnemonic), "expected")
+    cost = machine.cost(instruction)
     moved = traffic or _NO_TRAFFIC
     far = instruction.mnemonic in _FAR
     queued = (moved.passes - 1) + _beyond(moved, cost, hierarchy)
@@ -129,10 +134,30 @@ def _work(instruction: Instruction, facts: Accesses, machine: Machine, hierarchy
         reason,
         timing.pipe,
         interval,
+        float(reading),
         unit,
         passes,
         extra,
     )
+
+
+def reading_cycles(code: Sequence[Instruction], flow: Flow, machine: Machine) -> Iterator[int]:
+    """By line, the cycles in which the register file gives the operands; 1 for what reads them at a later time."""
+    starts = {block.start for block in flow.blocks}
+    file = RegisterFile()
+    for line, (instruction, shape) in enumerate(zip(code, flow.shapes, strict=True)):
+        if line in starts:
+            file = RegisterFile()
+        if shape.problem is not None or machine.timing(instruction).sensitive:
+            yield 1
+            continue
+        yield file.cycles(
+            [
+                Read(slot, register - R.FIRST, kept)
+                for slot, first, width, kept in sources(shape.template)
+                for register in shape.reads[first : first + width]
+            ]
+        )
 
 
 def _beyond(traffic: Traffic, cost: Cost, hierarchy: Hierarchy) -> float:
@@ -188,5 +213,6 @@ class _Walk:
     def _gap(self, work: Work, line: int) -> tuple[Stall, ...]:
         """What comes between the cycle in which this line issues and the next line."""
         reason, extra = work.extra
-        gap = [Stall(reasons.WAIT, work.stall - 1, line), Stall(reason, extra, line)]
+        dispatch = max(0.0, work.reading - work.stall)
+        gap = [Stall(reasons.WAIT, work.stall - 1, line), Stall(reasons.DISPATCH, dispatch, line), Stall(reason, extra, line)]
         return tuple([stall for stall in gap if stall.cycles > 0])

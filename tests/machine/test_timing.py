@@ -9,6 +9,7 @@ import pytest
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.registers import REGISTERS
 from sassir.machine import Timing, machine
+from sassir.machine.hierarchy import HIERARCHIES
 from sassir.translate.cubin import read_program
 from sassir.translate.shape import shape
 
@@ -112,9 +113,14 @@ def test_an_unknown_instruction_says_so_and_is_careful() -> None:
     assert (found.writers, found.readers, found.writes_late, found.reads_late, found.uniform_late) == ((), (), True, True, True)
 
 
-def test_costs_are_for_variable_latency() -> None:
+def test_the_cost_of_a_load_is_that_of_its_width() -> None:
     description = machine("sm_86")
     wide = description.cost(parse_instruction("LDG.E.128 R4, desc[UR4][R2.64]"))
-    assert wide is not None
     assert wide[:2] == (11, 38)
-    assert description.cost(parse_instruction("FFMA R2, R3, R4, R5")) is None
+
+
+def test_code_expects_global_loads_to_miss_the_first_level() -> None:
+    description = machine("sm_90")
+    second, memory = HIERARCHIES["sm_90"].second_latency, HIERARCHIES["sm_90"].memory_latency
+    assert second < description.usual_latency(parse_instruction("LDG.E R4, desc[UR4][R2.64]")) < memory
+    assert description.usual_latency(parse_instruction("LDS R4, [R2]")) == 23

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 CUBINS = ROOT / "bench" / "cubins"
 GPU = HIERARCHIES["sm_90"]
 LOOP = """
-    [B------:R-:W-:-:S01] FFMA R1, R8, R9, R1
-    [B------:R-:W-:-:S01] FFMA R2, R8, R9, R2
-    [B------:R-:W-:-:S01] FFMA R3, R8, R9, R3
+    [B------:R-:W-:-:S01] FMUL R1, R8, R9
+    [B------:R-:W-:-:S01] FMUL R2, R8, R9
+    [B------:R-:W-:-:S01] FMUL R3, R8, R9
     [B------:R-:W-:Y:S13] ISETP.NE.AND P0, PT, R7, R6, PT
     [B------:R-:W-:Y:S05] @P0 BRA .-0x40
     [B------:R-:W-:Y:S05] EXIT

@@ -57,6 +57,19 @@ def test_a_busy_pipe_keeps_its_next_instruction(written: Written) -> None:
     assert alone.lines[1][0].cause == 0
 
 
+def test_operands_of_one_bank_are_read_one_after_the_other(written: Written) -> None:
+    """Three registers of one bank take 3 cycles, two that are kept in the operand cache need none."""
+    alone = times(
+        written("""
+        [B------:R-:W-:-:S01] FFMA R1, R4.reuse, R6.reuse, R8
+        [B------:R-:W-:-:S01] FFMA R3, R4, R6, R10
+        [B------:R-:W-:-:S05] FADD R5, R7, R8
+    """)
+    )
+    assert waits(alone, 1) == {reasons.DISPATCH: 2, reasons.SELECTED: 1}
+    assert waits(alone, 2) == {reasons.SELECTED: 1}
+
+
 def test_a_reader_waits_for_the_scoreboard(written: Written) -> None:
     """The result of MUFU is there `cost.result` cycles after its issue, two of which the stall count covers."""
     function = written("""
@@ -64,7 +77,6 @@ def test_a_reader_waits_for_the_scoreboard(written: Written) -> None:
         [B0-----:R-:W-:-:S05] FADD R3, R1, R1
     """)
     cost = machine(ARCH).cost(function.lines[0].instruction)
-    assert cost is not None
     alone = times(function)
     assert waits(alone, 1) == {reasons.WAIT: 1, reasons.SHORT: cost.result - 2, reasons.SELECTED: 1}
     assert alone.lines[1][1].cause == 0
@@ -79,10 +91,10 @@ LOAD = """
 @pytest.mark.parametrize(
     ("traffic", "latency"),
     [
-        (Traffic(1, 0, 0, 0), 35),
+        (Traffic(1, 0, 0, 0), 34),
         (Traffic(1, 4, 1, 0), HIERARCHY.second_latency),
         (Traffic(1, 4, 1, 1), HIERARCHY.memory_latency),
-        (Traffic(32, 0, 0, 0), 35 + 31),
+        (Traffic(32, 0, 0, 0), 34 + 31),
     ],
     ids=["first level", "second level", "memory", "32 lines"],
 )
