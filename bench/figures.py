@@ -10,7 +10,6 @@ the newest, or, where nothing was measured on a GPU, NAME.json.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -20,8 +19,10 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+from gains import bounds, gains, reasons, totals
+from newest import RESULTS, newest
+
 ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "bench" / "results"
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 _BLOCK = re.compile(r"(?P<begin><!-- figures: (?P<kind>\S+) (?P<name>\S+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
@@ -73,34 +74,6 @@ def forms(found: Mapping[str, Any]) -> Iterator[str]:
 def _places(places: list[int]) -> str:
     least, most = min(places), max(places)
     return "64 and more" if most - least > 64 else f"{least} to {most}"
-
-
-GAIN = 1.02
-"""Ratios from here on count as a gain worth a line."""
-
-
-def gains(found: Mapping[str, Any]) -> Iterator[str]:
-    """The launches called `full` that became faster, the largest gain first."""
-    yield "| kernel | µs | ratio | registers | local bytes | instructions | occupancy |\n|---|---|---|---|---|---|---|"
-    measured = [(r["kernel"], r["measured"]) for r in found["results"] if r["launch"] == "full" and r["measured"]]
-    for kernel, result in sorted(measured, key=lambda pair: -pair[1]["comparison"]["ratio"]):
-        comparison = result["comparison"]
-        if comparison["ratio"] >= GAIN:
-            times = [f"{1e6 * comparison[side]['median']:,.1f}" for side in ("original", "candidate")]
-            resources = [result[side]["resources"] for side in ("original", "candidate")]
-            columns = [_change([_sum(r, key) for r in resources]) for key in ("registers", "local", "instructions")]
-            occupancy = _change([f"{min(k['occupancy'] for k in r):.0%}" for r in resources])
-            yield f"| {kernel} | {' → '.join(times)} | {comparison['ratio']:.2f} | {' | '.join(columns)} | {occupancy} |"
-
-
-def _sum(resources: Iterable[Mapping[str, Any]], key: str) -> str:
-    """Of the kernels of a launch: the most registers and local memory, all instructions."""
-    values = [kernel[key] for kernel in resources]
-    return str(sum(values) if key == "instructions" else max(values))
-
-
-def _change(pair: Iterable[str]) -> str:
-    return " → ".join(dict.fromkeys(pair))
 
 
 def mutants(found: Mapping[str, Any]) -> Iterator[str]:
@@ -158,6 +131,9 @@ def timing(found: Mapping[str, Any]) -> Iterator[str]:
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
     "gains": gains,
+    "totals": totals,
+    "reasons": reasons,
+    "bounds": bounds,
     "checks": checks,
     "launches": launches,
     "mutants": mutants,
@@ -184,15 +160,14 @@ def refresh(text: str, folder: Path) -> str:
 
 def quote(kind: str, name: str, folder: Path) -> Iterator[str]:
     """The lines of a figure: where and when it was measured, and what came out."""
-    files = sorted(RESULTS.glob(f"{name}-*.json"), key=lambda file: (json.loads(file.read_text())["date"], file.name))
-    files = files or sorted(RESULTS.glob(f"{name}.json"))
-    if not files:
+    result = newest(name, RESULTS)
+    if result is None:
         yield "Not measured yet."
         return
-    found = json.loads(files[-1].read_text())
+    file, found = result
     device = found.get("device")
     place = f"{device['name']}, driver {device['driver']}, CUDA {device['cuda']}, " if device else ""
-    yield f"{place}{found['date']} ([result]({relpath(files[-1], folder)})):"
+    yield f"{place}{found['date']} ([result]({relpath(file, folder)})):"
     yield from KINDS[kind](found)
 
 

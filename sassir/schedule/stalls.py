@@ -60,11 +60,6 @@ class _Finder:
     def __init__(self, code: Code, machine: Machine) -> None:
         self.code, self.latencies = code, _latencies(machine)
         self.stalls = [e.kind.timing.usual_stall for e in code.effects]
-        for block in code.blocks:
-            for line in block[:-1]:
-                timing = code.effects[line].kind.timing
-                if timing.pipe == code.effects[line + 1].kind.timing.pipe:
-                    self.stalls[line] = max(self.stalls[line], timing.issue)
         self.exits = [_QUIET for _ in code.blocks]
 
     def settle(self, b: int) -> set[int]:
@@ -114,6 +109,9 @@ class _Walk:
         self.block, self.leaving = finder.code.blocks[b], b in finder.code.leaving
         self.writes, self.reads, self.spaced = dict(recent.writes), dict(recent.reads), dict(recent.spaced)
         self.generations: dict[int, int] = {}
+        self.busy: dict[str, tuple[int, int]] = {}
+        """When a pipe takes the next instruction, and when it took the last one. ptxas waits for that as well, whatever stands between:
+        what issues sooner waits at dispatch, in front of other warps."""
         self.clock = 0
         self.times: list[int] = []
 
@@ -162,6 +160,9 @@ class _Walk:
         """When the line may issue, and the time of the access that decides it."""
         of, writes, reads = self.latencies, self.writes, self.reads
         earliest = since = max([0, *[time for kind, time in self.spaced.items() if kind in facts.kind.spacing.kinds]])
+        free, taken = self.busy.get(facts.kind.timing.pipe, (0, 0))
+        if free > earliest:
+            earliest, since = free, taken
         for register, column in facts.reads:
             if register in writes:
                 for time, row, other in writes[register]:
@@ -198,6 +199,7 @@ class _Walk:
     def _issue(self, facts: Effects, guard: Guard | None) -> None:
         """The line happens now."""
         of, now, writes, reads = self.latencies, self.clock, self.writes, self.reads
+        self.busy[facts.kind.timing.pipe] = now + min(facts.kind.timing.issue, LONGEST), now
         for kind, cycles in facts.kind.spacing.after:
             self.spaced[kind] = max(now + cycles, self.spaced.get(kind, 0))
         for register, column in facts.reads:

@@ -74,6 +74,21 @@ def codes(text: str, arch: str = "sm_90") -> list[str]:
     return [f"{line.instruction.control} {line.instruction}" for line in made.functions[0].lines]
 
 
+def test_a_pipe_is_free_before_its_next_instruction_whatever_stands_between() -> None:
+    made = codes("""
+        LDG.E R4, desc[UR4][R2.64]
+        MOV R8, 0x4
+        LDG.E R5, desc[UR4][R2.64+0x4]
+        MUFU.RCP R6, R9
+        MOV R10, 0x5
+        MUFU.RCP R7, R9
+        EXIT
+    """)
+    stalls = [int(line.split("]")[0][-2:]) for line in made[:6]]
+    assert sum(stalls[0:2]) == 4
+    assert sum(stalls[3:5]) == 8
+
+
 def test_fixed_latencies_become_stalls_and_late_ones_waits() -> None:
     assert codes("""
         S2R R0, SR_TID.X
