@@ -212,7 +212,7 @@ class Affine:
         return self.known.range(argument.values[0]).value if argument.text == "$" and len(argument.values) == 1 else None
 
     def _extended(self, value: SSAValue, signed: bool) -> Form:
-        """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers 0 to 2³¹ - 1."""
+        """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers that 32 bits hold."""
         form = self.word(value)
         least = most = as_signed(form.constant)
         for symbol, coefficient in form.terms:
@@ -221,7 +221,8 @@ class Affine:
                 return Form(0, ((Extended(value, signed), 1),))
             ends = [as_signed(coefficient) * found.low, as_signed(coefficient) * found.high]
             least, most = least + min(ends), most + max(ends)
-        if least < 0 or most > LARGEST_SIGNED:
+        smallest, largest = (-LARGEST_SIGNED - 1, LARGEST_SIGNED) if signed else (0, LARGEST)
+        if least < smallest or most > largest:
             return Form(0, ((Extended(value, signed), 1),))
         terms = [(Extended(s, False), as_signed(k)) for s, k in form.terms if isinstance(s, SSAValue)]
         return _reduced(Form(as_signed(form.constant), tuple(terms)), 2 * WORD_BITS)

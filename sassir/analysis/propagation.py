@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
+from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -34,6 +35,9 @@ GIVE_UP = 16
 """How often it may grow at all."""
 
 
+NOTHING: Mapping[SSAValue, Range] = MappingProxyType({})
+
+
 class _Passed(NamedTuple):
     """What a terminator hands on: operands from number `first` on, each to an argument of one of its successors."""
 
@@ -47,8 +51,10 @@ _KEEPS_ALL = _Passed(sys.maxsize, ())
 class Propagation:
     """The ranges of all values of a kernel, under its facts."""
 
-    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str) -> None:
+    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str, bounded: Mapping[SSAValue, Range] = NOTHING) -> None:
         self.arch = arch
+        self.bounded = bounded
+        """What arguments of loops can be, where the number of iterations tells it (`sassir.analysis.induction`)."""
         self.facts = facts
         self.words = known_words(facts, arch)
         self.used: set[str] = set()
@@ -162,6 +168,8 @@ class Propagation:
         while work:
             value, found = work.pop()
             known = self._ranges.get(value)
+            if found is not None and value in self.bounded:
+                found = self.bounded[value]
             new = found if known is None or found is None else known.join(found)
             if new is None or new == known:
                 continue
