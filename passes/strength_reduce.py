@@ -118,11 +118,11 @@ def _upper(lower: SassInstruction) -> SassInstruction | None:
 
 
 class _Product(NamedTuple):
-    """What a sum of 64 bits is: base + number · index."""
+    """What a sum of 64 bits is: base + number · value."""
 
     base: tuple[Argument, Argument]
     """Lower and upper word."""
-    index: SSAValue
+    value: SSAValue
     number: int
     signed: bool
     spared: int
@@ -204,13 +204,13 @@ def _written(product: _Product, arch: str) -> list[SassInstruction] | None:
     low, high = product.base
     if low.constant is not None:
         factor = instruction(f"MOV =R, {product.number:#x}")
-        return [factor, instruction(f"{name} =R2, $R, $R, {low.text}", [product.index, factor.results[0]])]
+        return [factor, instruction(f"{name} =R2, $R, $R, {low.text}", [product.value, factor.results[0]])]
     if isinstance(low.values[0].type, R):
-        return [instruction(f"{name} =R2, $R, {product.number:#x}, $R2", [product.index, *low.values, *high.values])]
+        return [instruction(f"{name} =R2, $R, {product.number:#x}, $R2", [product.value, *low.values, *high.values])]
     load = low.values[0].owner
     assert isinstance(load, SassInstruction)
     place = arguments(load)[-1]
     if load.MNEMONIC not in _CONSTANT_LOADS or place.constant is None:
         return None
     base = instruction(f"LDC.64 =R2, {place.text}")
-    return [base, instruction(f"{name} =R2, $R, {product.number:#x}, $R2", [product.index, *base.results])]
+    return [base, instruction(f"{name} =R2, $R, {product.number:#x}, $R2", [product.value, *base.results])]

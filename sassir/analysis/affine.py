@@ -174,6 +174,7 @@ class Affine:
         carries = [r for r in op.results if r is not low]
         if len(carries) != 1 or carries[0] not in [v for x in b for v in x.values] or op.modifiers is not None or upper.modifiers is None:
             return None
+        shift = a[2].integer
         match (op.MNEMONIC.removeprefix("U"), upper.MNEMONIC.removeprefix("U"), upper.modifiers.data):
             case ("IADD3", "IADD3", "X") | ("IADD3", "IMAD", "X") if upper.MNEMONIC != "IMAD" or b[0].integer == b[1].integer == 0:
                 lows, highs = sorted(a[:3], key=_is_number), sorted(b[:3], key=_is_number)  # a sum: any low with any high
@@ -183,11 +184,11 @@ class Affine:
                 if len(others) != 1 or not any(_is_same_word(x, b[0]) for x in a[:3]):
                     return None
                 return _sum([self.extended(b[0].values[0], True), self.joined(others[0], b[1], depth)], 2 * WORD_BITS)
-            case ("LEA", "LEA", "HI.X.SX32") if a[2].integer == b[2].integer is not None and _is_same_word(a[0], b[0]):
-                shifted = _scaled(self.extended(a[0].values[0], True), 1 << a[2].integer)
+            case ("LEA", "LEA", "HI.X.SX32") if shift is not None and shift == b[2].integer and _is_same_word(a[0], b[0]):
+                shifted = _scaled(self.extended(a[0].values[0], True), 1 << shift)
                 return _sum([shifted, self.joined(a[1], b[1], depth)], 2 * WORD_BITS)
-            case ("LEA", "LEA", "HI.X") if len(b) > 3 and a[2].integer == b[3].integer is not None and _is_same_word(a[0], b[0]):
-                shifted = _scaled(self.joined(a[0], b[2], depth), 1 << a[2].integer)
+            case ("LEA", "LEA", "HI.X") if shift is not None and len(b) > 3 and shift == b[3].integer and _is_same_word(a[0], b[0]):
+                shifted = _scaled(self.joined(a[0], b[2], depth), 1 << shift)
                 return _sum([shifted, self.joined(a[1], b[1], depth)], 2 * WORD_BITS)
             case _:
                 return None

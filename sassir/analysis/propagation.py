@@ -10,12 +10,11 @@ import sys
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
-from types import MappingProxyType
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.arguments import Argument, arguments, main_destination
 from sassir.analysis.carries import carries_of, with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import turning_points
@@ -35,9 +34,6 @@ GIVE_UP = 16
 """How often it may grow at all."""
 
 
-NOTHING: Mapping[SSAValue, Range] = MappingProxyType({})
-
-
 class _Passed(NamedTuple):
     """What a terminator hands on: operands from number `first` on, each to an argument of one of its successors."""
 
@@ -51,9 +47,9 @@ _KEEPS_ALL = _Passed(sys.maxsize, ())
 class Propagation:
     """The ranges of all values of a kernel, under its facts."""
 
-    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str, bounded: Mapping[SSAValue, Range] = NOTHING) -> None:
+    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str, bounded: Mapping[SSAValue, Range] | None = None) -> None:
         self.arch = arch
-        self.bounded = bounded
+        self.bounded = bounded or {}
         """What arguments of loops can be, where the number of iterations tells it (`sassir.analysis.induction`)."""
         self.facts = facts
         self.words = known_words(facts, arch)
@@ -168,8 +164,7 @@ class Propagation:
         while work:
             value, found = work.pop()
             known = self._ranges.get(value)
-            if found is not None and value in self.bounded:
-                found = self.bounded[value]
+            found = self.bounded.get(value, found) if found is not None else None
             new = found if known is None or found is None else known.join(found)
             if new is None or new == known:
                 continue
@@ -254,7 +249,7 @@ class Propagation:
         found = transfer(modifiers, sources)
         if found is None:
             return None
-        known = dict(zip(_main_destination(operands).results, found, strict=False))
+        known = dict(zip(main_destination(operands).results, found, strict=False))
         if mnemonic == "IADD3":
             known |= carries_of(op, modifiers, read, self)
         return [known.get(result) or _whole(result) for result in op.results]
@@ -298,14 +293,3 @@ class Propagation:
         if not text.negative:
             return found
         return Range(-found.high, -found.low) if signed else WORD
-
-
-def _main_destination(operands: Sequence[Argument]) -> Argument:
-    """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
-    written = [a for a in operands if a.written]
-    return next((a for a in written if "P" not in a.text), written[0])
-
-
-def _whole(value: SSAValue) -> Range:
-    assert isinstance(value.type, SassRegister)
-    return whole(value.type.FILE)
