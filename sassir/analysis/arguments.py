@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -89,8 +90,3 @@ def main_destination(operands: Sequence[Argument]) -> Argument:
     """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
     written = [a for a in operands if a.written]
     return next((a for a in written if "P" not in a.text), written[0])
-
-
-def _whole(value: SSAValue) -> Range:
-    assert isinstance(value.type, SassRegister)
-    return whole(value.type.FILE)

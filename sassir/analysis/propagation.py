@@ -293,3 +293,8 @@ class Propagation:
         if not text.negative:
             return found
         return Range(-found.high, -found.low) if signed else WORD
+
+
+def _whole(value: SSAValue) -> Range:
+    assert isinstance(value.type, SassRegister)
+    return whole(value.type.FILE)
