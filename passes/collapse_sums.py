@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from sassir.analysis.affine import Affine, Form
+from sassir.analysis.affine import Affine, distance
 from sassir.analysis.arguments import arguments
 from sassir.analysis.propagated import propagate
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED
@@ -64,7 +64,7 @@ def _collapse(op: SassInstruction, forms: Affine, arch: str) -> bool:
     start = op.reads[0] if len(op.reads) == len(op.results) == 1 else op.results[0]
     while isinstance(below := start.owner, SassInstruction) and below.parent is op.parent and _is_sum(below) and _adds_to_one(below):
         start = below.reads[0]
-    number = _distance(forms.word(start), forms.word(op.results[0]))
+    number = distance(forms.word(start), forms.word(op.results[0]))
     return start not in (*op.reads, *op.results) and number is not None and _put([(op, _from(op, [start], number))], arch)
 
 
@@ -81,7 +81,7 @@ def _collapse_pair(upper: SassInstruction, forms: Affine, arch: str) -> bool:
         below = deeper
     if first is None or below is None or below is first or len([*first.lower.results[1].uses]) != 1:
         return False
-    number = _distance(forms.pair(below.low, below.high), forms.pair(first.lower.results[0], upper.results[0]))
+    number = distance(forms.pair(below.low, below.high), forms.pair(first.lower.results[0], upper.results[0]))
     if number is None or not 0 < number <= LARGEST_SIGNED:
         return False
     new = _from(first.lower, [below.low], number)
@@ -107,11 +107,6 @@ def _words_below(upper: SassInstruction) -> _Words | None:
         return None
     (high,) = (v for v in upper.reads if v is not carry)
     return _Words(lower.reads[0], high, lower)
-
-
-def _distance(a: Form, b: Form) -> int | None:
-    """What `b` is more than `a`; None if that is no number."""
-    return b.constant - a.constant if a.terms == b.terms else None
 
 
 def _from(op: SassInstruction, reads: Sequence[SSAValue], number: int | None = None) -> SassInstruction | None:

@@ -140,13 +140,13 @@ class Affine:
         if numbers[0] is not None and numbers[1] is not None:
             return Form(numbers[1] << WORD_BITS | numbers[0], ())
         if numbers[1] == 0:
-            return self._extended(low, False)
+            return self.extended(low, False)
         if not isinstance(op, SassInstruction) or not isinstance(upper, SassInstruction) or not depth:
             return itself
         if op.guard is not None or upper.guard is not None:
             return itself
         if _is_sign_of(upper, high, low):
-            return self._extended(low, True)
+            return self.extended(low, True)
         if op is upper:
             return self._single(op, depth - 1) or itself
         return self._carried(op, upper, low, high, depth - 1) or itself
@@ -165,7 +165,7 @@ class Affine:
                 return None
             if signed and scale > LARGEST_SIGNED:
                 scale -= LARGEST + 1
-            return _sum([_scaled(self._extended(a.values[0], signed), scale), self._wide_operand(c, depth)], 2 * WORD_BITS)
+            return _sum([_scaled(self.extended(a.values[0], signed), scale), self._wide_operand(c, depth)], 2 * WORD_BITS)
         return None
 
     def _carried(self, op: SassInstruction, upper: SassInstruction, low: SSAValue, high: SSAValue, depth: int) -> Form | None:
@@ -174,20 +174,26 @@ class Affine:
         carries = [r for r in op.results if r is not low]
         if len(carries) != 1 or carries[0] not in [v for x in b for v in x.values] or op.modifiers is not None or upper.modifiers is None:
             return None
+        shift = a[2].integer
         match (op.MNEMONIC.removeprefix("U"), upper.MNEMONIC.removeprefix("U"), upper.modifiers.data):
             case ("IADD3", "IADD3", "X") | ("IADD3", "IMAD", "X") if upper.MNEMONIC != "IMAD" or b[0].integer == b[1].integer == 0:
                 lows, highs = sorted(a[:3], key=_is_number), sorted(b[:3], key=_is_number)  # a sum: any low with any high
-                return _sum([self._joined(x, y, depth) for x, y in zip(lows, highs, strict=True)], 2 * WORD_BITS)
-            case ("LEA", "LEA", "HI.X.SX32") if a[2].integer is not None and a[0].values == b[0].values and len(a[0].values) == 1:
-                shifted = _scaled(self._extended(a[0].values[0], True), 1 << a[2].integer)
-                return _sum([shifted, self._joined(a[1], b[1], depth)], 2 * WORD_BITS)
-            case ("LEA", "LEA", "HI.X") if a[2].integer is not None and a[0].values == b[0].values and len(b) > 3:
-                shifted = _scaled(self._joined(a[0], b[2], depth), 1 << a[2].integer)
-                return _sum([shifted, self._joined(a[1], b[1], depth)], 2 * WORD_BITS)
+                return _sum([self.joined(x, y, depth) for x, y in zip(lows, highs, strict=True)], 2 * WORD_BITS)
+            case ("IADD3", "LEA", "HI.X.SX32") if b[2].integer == 1:  # the upper word of twice a number is its sign
+                others = [x for x in a[:3] if not _is_same_word(x, b[0]) and x.integer != 0]
+                if len(others) != 1 or not any(_is_same_word(x, b[0]) for x in a[:3]):
+                    return None
+                return _sum([self.extended(b[0].values[0], True), self.joined(others[0], b[1], depth)], 2 * WORD_BITS)
+            case ("LEA", "LEA", "HI.X.SX32") if shift is not None and shift == b[2].integer and _is_same_word(a[0], b[0]):
+                shifted = _scaled(self.extended(a[0].values[0], True), 1 << shift)
+                return _sum([shifted, self.joined(a[1], b[1], depth)], 2 * WORD_BITS)
+            case ("LEA", "LEA", "HI.X") if shift is not None and len(b) > 3 and shift == b[3].integer and _is_same_word(a[0], b[0]):
+                shifted = _scaled(self.joined(a[0], b[2], depth), 1 << shift)
+                return _sum([shifted, self.joined(a[1], b[1], depth)], 2 * WORD_BITS)
             case _:
                 return None
 
-    def _joined(self, low: Argument, high: Argument, depth: int) -> Form:
+    def joined(self, low: Argument, high: Argument, depth: int = _DEPTH) -> Form:
         """The 64-bit number of a lower and an upper operand."""
         if low.integer is not None and high.integer is not None:
             return Form((high.integer & LARGEST) << WORD_BITS | (low.integer & LARGEST), ())
@@ -196,7 +202,7 @@ class Affine:
         if low.text == "$" and high.text == "$" and len(low.values) == len(high.values) == 1:
             return self.pair(low.values[0], high.values[0], depth)
         if low.text == "$" and high.integer == 0 and len(low.values) == 1:
-            return self._extended(low.values[0], False)
+            return self.extended(low.values[0], False)
         return _whole(low, high)
 
     def _wide_operand(self, argument: Argument, depth: int) -> Form:
@@ -211,8 +217,8 @@ class Affine:
     def _known(self, argument: Argument) -> int | None:
         return self.known.range(argument.values[0]).value if argument.text == "$" and len(argument.values) == 1 else None
 
-    def _extended(self, value: SSAValue, signed: bool) -> Form:
-        """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers 0 to 2³¹ - 1."""
+    def extended(self, value: SSAValue, signed: bool) -> Form:
+        """A 32-bit value as 64 bits: its parts one by one where no sum of them can leave the numbers that 32 bits hold."""
         form = self.word(value)
         least = most = as_signed(form.constant)
         for symbol, coefficient in form.terms:
@@ -221,10 +227,27 @@ class Affine:
                 return Form(0, ((Extended(value, signed), 1),))
             ends = [as_signed(coefficient) * found.low, as_signed(coefficient) * found.high]
             least, most = least + min(ends), most + max(ends)
-        if least < 0 or most > LARGEST_SIGNED:
+        smallest, largest = (-LARGEST_SIGNED - 1, LARGEST_SIGNED) if signed else (0, LARGEST)
+        if least < smallest or most > largest:
             return Form(0, ((Extended(value, signed), 1),))
         terms = [(Extended(s, False), as_signed(k)) for s, k in form.terms if isinstance(s, SSAValue)]
         return _reduced(Form(as_signed(form.constant), tuple(terms)), 2 * WORD_BITS)
+
+
+def distance(a: Form, b: Form) -> int | None:
+    """What `b` is more than `a`; None if that is no number."""
+    return b.constant - a.constant if a.terms == b.terms else None
+
+
+def multiple(a: Form, base: Form, b: Form) -> int | None:
+    """The positive number of 31 bits with which `a` is `base` + number · `b`, all modulo 2⁶⁴; None if there is none."""
+    rest = _sum([a, _scaled(base, -1)], 2 * WORD_BITS)
+    if not b.terms:
+        return None
+    symbol, once = b.terms[0]
+    number = dict(rest.terms).get(symbol, 0) // once
+    fits = 0 < number <= LARGEST_SIGNED and _reduced(_scaled(b, number), 2 * WORD_BITS) == rest
+    return number if fits else None
 
 
 def _whole(*operands: Argument) -> Form:
@@ -242,6 +265,10 @@ def _is_sign_of(op: SassInstruction, high: SSAValue, low: SSAValue) -> bool:
         return False
     sources = [a for a in arguments(op) if not a.written]
     return sources[1].integer == WORD_BITS - 1 and sources[2].values == (low,)
+
+
+def _is_same_word(a: Argument, b: Argument) -> bool:
+    return a.text == b.text == "$" and a.values == b.values and len(a.values) == 1
 
 
 def _is_number(argument: Argument) -> bool:

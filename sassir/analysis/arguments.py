@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -83,3 +84,9 @@ def arguments(op: SassInstruction) -> list[Argument]:
     places = _places(op.MNEMONIC, modifiers.data if modifiers is not None else "", op.template)
     reads, results = tuple(internals.operands(op)), tuple(op.results)
     return [Argument(operand, reads[r], results[w], written) for operand, r, w, written in places]
+
+
+def main_destination(operands: Sequence[Argument]) -> Argument:
+    """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
+    written = [a for a in operands if a.written]
+    return next((a for a in written if "P" not in a.text), written[0])

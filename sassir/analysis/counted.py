@@ -97,7 +97,7 @@ def _counter(loop: RegionLoop, latch: SassBranch, tested: Argument, known: Propa
         return None
     i = list(latch.successors).index(loop.header)
     for argument, following in zip(loop.header.args, forwarded(latch)[i], strict=True):
-        step = _difference(following, argument, known)
+        step = difference(following, argument, known)
         if step and tested.values[0] in (argument, following):
             return argument, 0 if tested.values[0] is argument else step, step
     return None
@@ -106,7 +106,7 @@ def _counter(loop: RegionLoop, latch: SassBranch, tested: Argument, known: Propa
 _SUMS = frozenset({"IADD", "IADD3", "IMAD", "UIADD3", "VIADD"})
 
 
-def _difference(value: SSAValue, base: SSAValue, known: Propagation) -> int | None:
+def difference(value: SSAValue, base: SSAValue, known: Propagation) -> int | None:
     """By how much `value` is more than `base` (modulo 2³², as a signed number); None if that is not a known sum."""
     op = value.owner
     if not isinstance(op, SassInstruction) or op.guard is not None or op.MNEMONIC not in _SUMS:
@@ -150,6 +150,16 @@ TRIPS_LIMIT = 1 << 16
 def _trips(
     loop: RegionLoop, counter: BlockArgument, ahead: int, step: int, relation: str, signed: bool, bound: Argument, known: Propagation
 ) -> int | None:
+    start = entering(loop, counter, known)
+    end = _number(bound, known)
+    if start is None or end is None or (start.value is None and (relation == "NE" or max(start.high, end) > LARGEST_SIGNED)):
+        return None
+    counts = {_count(first + ahead, step, relation, end, signed) for first in start}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def entering(loop: RegionLoop, argument: BlockArgument, known: Propagation) -> Range | None:
+    """What an argument of the header can be where the loop is entered; None if it never is."""
     start: Range | None = None
     for block in loop.header.predecessors():
         last = block.last_op
@@ -157,13 +167,9 @@ def _trips(
             continue
         for successor, values in zip(last.successors, forwarded(last), strict=False):
             if successor is loop.header:
-                found = known.range(values[counter.index])
+                found = known.range(values[argument.index])
                 start = found if start is None else start.join(found)
-    end = _number(bound, known)
-    if start is None or end is None or (start.value is None and (relation == "NE" or max(start.high, end) > LARGEST_SIGNED)):
-        return None
-    counts = {_count(first + ahead, step, relation, end, signed) for first in start}
-    return counts.pop() if len(counts) == 1 else None
+    return start
 
 
 def _count(tested: int, step: int, relation: str, end: int, signed: bool) -> int | None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from operator import is_
 from typing import NamedTuple
 
+from xdsl.ir import SSAValue
+
+from sassir.analysis.induction import induction_ranges
 from sassir.analysis.propagation import Propagation
+from sassir.analysis.ranges import Range
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of
 from sassir.dialect.operations import KernelOp
@@ -27,8 +31,20 @@ def propagate(kernel: KernelOp, arch: str) -> Propagation:
         known = kept.propagation
         if (known.arch, known.facts) == (arch, facts_of(kernel)) and _same(kept.content, content):
             return known
-    _last[:] = [_Kept(Propagation(kernel, facts_of(kernel), arch), content)]
+    _last[:] = [_Kept(_with_inductions(kernel, arch), content)]
     return _last[0].propagation
+
+
+def _with_inductions(kernel: KernelOp, arch: str) -> Propagation:
+    """What counted loops tell of their arguments may tell how often the loops inside of them run."""
+    known = Propagation(kernel, facts_of(kernel), arch)
+    bounded: dict[SSAValue, Range] = {}
+    while more := induction_ranges(kernel, known, bounded):
+        bounded |= more
+        used = known.used
+        known = Propagation(kernel, facts_of(kernel), arch, bounded)
+        known.used |= used
+    return known
 
 
 def _content(kernel: KernelOp) -> list[object]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.arguments import Argument, arguments, main_destination
 from sassir.analysis.carries import carries_of, with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import turning_points
@@ -47,8 +47,10 @@ _KEEPS_ALL = _Passed(sys.maxsize, ())
 class Propagation:
     """The ranges of all values of a kernel, under its facts."""
 
-    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str) -> None:
+    def __init__(self, kernel: KernelOp, facts: KernelFacts, arch: str, bounded: Mapping[SSAValue, Range] | None = None) -> None:
         self.arch = arch
+        self.bounded = bounded or {}
+        """What arguments of loops can be, where the number of iterations tells it (`sassir.analysis.induction`)."""
         self.facts = facts
         self.words = known_words(facts, arch)
         self.used: set[str] = set()
@@ -162,6 +164,7 @@ class Propagation:
         while work:
             value, found = work.pop()
             known = self._ranges.get(value)
+            found = self.bounded.get(value, found) if found is not None else None
             new = found if known is None or found is None else known.join(found)
             if new is None or new == known:
                 continue
@@ -246,7 +249,7 @@ class Propagation:
         found = transfer(modifiers, sources)
         if found is None:
             return None
-        known = dict(zip(_main_destination(operands).results, found, strict=False))
+        known = dict(zip(main_destination(operands).results, found, strict=False))
         if mnemonic == "IADD3":
             known |= carries_of(op, modifiers, read, self)
         return [known.get(result) or _whole(result) for result in op.results]
@@ -290,12 +293,6 @@ class Propagation:
         if not text.negative:
             return found
         return Range(-found.high, -found.low) if signed else WORD
-
-
-def _main_destination(operands: Sequence[Argument]) -> Argument:
-    """The destination that a transfer function is about: the word, or for a comparison its first predicate."""
-    written = [a for a in operands if a.written]
-    return next((a for a in written if "P" not in a.text), written[0])
 
 
 def _whole(value: SSAValue) -> Range:
