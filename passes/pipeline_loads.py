@@ -33,7 +33,7 @@ from sassir.rewrite.early_loads import Batch, load_ahead
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
-from sassir.schedule.budget import register_budget, running_threads
+from sassir.schedule.budget import LARGEST, register_budget, running_threads
 from sassir.schedule.expected import expected_latency
 from sassir.schedule.graph import Graph
 from sassir.schedule.order import ROOM, cycles_of
@@ -94,41 +94,38 @@ def _plans(kernel: KernelOp, arch: str, facts: KernelFacts) -> list[_Plan]:
     return plans
 
 
-class _Candidate(NamedTuple):
+class _Early(NamedTuple):
+    """A load, and the operation of its block behind which it can be made for the next iteration."""
+
     load: EarlyLoad
-    made: int
-    """The position of the load in its block."""
-    used: int
-    """That of the last use of what it loads."""
-    user: Operation
-    """The operation there."""
-
-    @classmethod
-    def of(cls, load: EarlyLoad, position: Mapping[Operation, int]) -> _Candidate:
-        user = max([use.operation for r in load.op.results for use in r.uses], key=lambda op: position[op])
-        return cls(load, position[load.op], position[user], user)
+    behind: Operation
 
 
-def _fitting(loop: SelfLoop, loads: Sequence[EarlyLoad], liveness: Liveness, limit: int) -> list[_Candidate]:
-    """The loads whose results are used up first, as many as leave the loop with at most `limit` general registers."""
-    position = {op: i for i, op in enumerate(loop.block.ops)}
-    candidates = [_Candidate.of(load, position) for load in loads]
+def _fitting(loop: SelfLoop, loads: Sequence[EarlyLoad], liveness: Liveness, limit: int) -> list[_Early]:
+    """The loads for whose results the loop has a register in every iteration and, from some place on, for the next one.
+
+    At most `limit` general registers are in use then. They come in the order of these places.
+    """
+    ops = list(loop.block.ops)
+    position = {op: i for i, op in enumerate(ops)}
     occupied = _occupied(loop.block, liveness)
-    moved: set[Operation] = set()
-    chosen: list[_Candidate] = []
-    for candidate in sorted(candidates, key=lambda c: (c.used, c.made)):
-        start = chosen[0].used if chosen else candidate.used
-        new = {*candidate.load.address, *[op for op in candidate.load.first if position[op] > start]} - moved
-        words, more = len(candidate.load.op.results), sum(isinstance(r.type, R) for op in new for r in op.results)
-        after = [
-            count + words * (i <= candidate.made or i > candidate.used) + more * (i > start) for i, count in enumerate(occupied)
-        ]
-        if max(after) > limit:
-            break
-        occupied = after
-        moved |= new
-        chosen.append(candidate)
-    return chosen
+    chosen: list[tuple[int, EarlyLoad]] = []
+    ready: set[Operation] = set()
+    for used, load in sorted([(_last_use(load, position), load) for load in loads], key=lambda c: c[0])[:LARGEST]:
+        made, words = position[load.op], len(load.op.results)
+        new = {*load.address, *[op for op in load.first if position[op] > used]} - ready
+        more = sum(isinstance(r.type, R) for op in new for r in op.results)
+        place = next((i for i in range(len(ops) - 1, used, -1) if occupied[i] + words + more > limit), used)
+        if place == len(ops) - 1 or max(occupied[: made + 1]) + words > limit:
+            continue
+        occupied = [n + words * (i <= made or i > place) + more * (i > place) for i, n in enumerate(occupied)]
+        ready |= new
+        chosen.append((place, load))
+    return [_Early(load, ops[place]) for place, load in sorted(chosen, key=lambda c: c[0])]
+
+
+def _last_use(load: EarlyLoad, position: Mapping[Operation, int]) -> int:
+    return max([position[use.operation] for r in load.op.results for use in r.uses])
 
 
 def _occupied(block: Block, liveness: Liveness) -> list[int]:
@@ -140,7 +137,7 @@ def _occupied(block: Block, liveness: Liveness) -> list[int]:
     return counts[::-1]
 
 
-def _pays(loop: SelfLoop, chosen: Sequence[_Candidate], warps: int, graph: Graph) -> bool:
+def _pays(loop: SelfLoop, chosen: Sequence[_Early], warps: int, graph: Graph) -> bool:
     """Whether an iteration becomes clearly shorter, for `warps` warps that issue in turn.
 
     They take at least what they keep a pipe or the scheduler busy. One of them takes what its code waits, and, once its loads are an
@@ -153,18 +150,18 @@ def _pays(loop: SelfLoop, chosen: Sequence[_Candidate], warps: int, graph: Graph
             pipes[timing.pipe] = pipes.get(timing.pipe, 0) + timing.issue
     busy = warps * max(len(graph.ops), *pipes.values())
     before = max(busy, cycles_of(graph, order))
-    for load in [candidate.load.op for candidate in chosen]:
-        i = graph.position[load]
+    for early in chosen:
+        i = graph.position[early.load.op]
         graph.successors[i] = dict.fromkeys(graph.successors[i], 1)
-    latency = max(expected_latency(candidate.load.op.MNEMONIC) for candidate in chosen)
+    latency = max(expected_latency(early.load.op.MNEMONIC) for early in chosen)
     return max(busy, latency, cycles_of(graph, order)) <= WORTHWHILE * before
 
 
-def _batches(chosen: Sequence[_Candidate]) -> list[Batch]:
-    """The loads in batches of equal size, by the order in which their results are used up."""
+def _batches(chosen: Sequence[_Early]) -> list[Batch]:
+    """The loads in batches of equal size, in the order of their places."""
     size = -(-len(chosen) // BATCHES)
     parts = [chosen[i : i + size] for i in range(0, len(chosen), size)]
-    return [Batch([c.load for c in part], part[-1].user) for part in parts]
+    return [Batch([early.load for early in part], part[-1].behind) for part in parts]
 
 
 def _needs_noalias(plan: _Plan, facts: KernelFacts) -> bool:

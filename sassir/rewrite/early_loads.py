@@ -21,7 +21,7 @@ class Batch(NamedTuple):
 
     loads: Sequence[EarlyLoad]
     behind: Operation
-    """The operation of the loop behind which they are made for the next iteration: the last use of what they loaded for this one."""
+    """The operation of the loop behind which they are made for the next iteration; before it, what they loaded for this one is used."""
 
     @property
     def first(self) -> frozenset[Operation]:
@@ -43,7 +43,7 @@ def load_ahead(kernel: KernelOp, loop: SelfLoop, batches: Sequence[Batch]) -> No
         place = _gather(batch.first, batch.behind)
         for load in batch.loads:
             before.add_ops(_copies(load.address, start))
-            before.add_op(first := load.op.clone(start, clone_name_hints=False))
+            before.add_op(first := _copy(load.op, start))
             firsts += first.results
             unknown = [UndefinedOp.of(r.type) for r in load.op.results if isinstance(r.type, SassRegister)]
             new = _guarded(load.op, following, loop, [op.value for op in unknown])
@@ -89,7 +89,13 @@ def _gather(wanted: Collection[Operation], place: Operation) -> Operation:
 
 def _copies(ops: Iterable[Operation], values: dict[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of those of `ops` that `values` has none of yet, with operands from there."""
-    return [op.clone(values, clone_name_hints=False) for op in ops if op.results[0] not in values]
+    return [_copy(op, values) for op in ops if op.results[0] not in values]
+
+
+def _copy(op: Operation, values: dict[SSAValue, SSAValue]) -> Operation:
+    new = op.clone(values, clone_name_hints=False)
+    new.properties.pop("origin", None)
+    return new
 
 
 def _guarded(load: SassInstruction, values: dict[SSAValue, SSAValue], loop: SelfLoop, kept: Sequence[SSAValue]) -> SassInstruction:
