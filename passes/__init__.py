@@ -26,6 +26,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-licm": "licm.LoopInvariantCodeMotion",
     "sass-merge-guards": "merge_guards.MergeGuards",
+    "sass-pipeline-loads": "pipeline_loads.PipelineLoads",
     "sass-promote-local": "promote_local.PromoteLocal",
     "sass-promote-memory": "promote_memory.PromoteMemory",
     "sass-relax-barriers": "relax_barriers.RelaxBarriers",
