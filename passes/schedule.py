@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
+from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.operations import KernelOp, UndefinedOp
@@ -50,7 +51,8 @@ class _Scheduler:
         self.facts = facts_of(kernel)
         self.machine = machine(arch)
         self.liveness = Liveness(flow_of(kernel.body))
-        self.graphs = [Graph(block, self.facts, self.machine) for block in self.blocks]
+        pointers = pointers_of(kernel.body, self.facts)
+        self.graphs = [Graph(block, self.facts, pointers, self.machine) for block in self.blocks]
         used = max(self._most(b) for b in range(len(self.blocks)))
         self.limit = limit if limit is not None else register_budget(arch, used, self.facts) - ROOM
 

@@ -89,31 +89,30 @@ def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _
     if before:
         copies.put_before(terminator, before)
         return
-    for i, s in enumerate(colouring.flow.cfg.successors[b]):
-        if moves := _moves(colouring, b, i, s):
+    for i, (s, values) in enumerate(zip(colouring.flow.cfg.successors[b], forwarded(terminator), strict=False)):
+        if moves := _moves(colouring, b, values, s):
             copies.put_before(put_block(terminator, i, ends), moves)
 
 
 def _moves_before(colouring: Colouring, b: int, terminator: Operation) -> list[Move] | None:
     """The parallel copy that has to happen before a terminator, for all its successors at once; None if they do not agree on one."""
-    edges = [(i, _moves(colouring, b, i, s)) for i, s in enumerate(colouring.flow.cfg.successors[b]) if is_before(terminator, i)]
-    first = len(own_operands(terminator))
-    passed = [len(values) for values in forwarded(terminator)]
+    shift = len(own_operands(terminator))
     before: list[Move] = []
-    for i, moves in edges:
-        shift = first + sum(passed[:i])
-        before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+    for i, (s, values) in enumerate(zip(colouring.flow.cfg.successors[b], forwarded(terminator), strict=False)):
+        if is_before(terminator, i):
+            moves = _moves(colouring, b, values, s)
+            before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+        shift += len(values)
     merged = _merge(before)
     return merged if not merged or _agree(colouring, b, terminator, merged) else None
 
 
-def _moves(colouring: Colouring, b: int, i: int, s: int) -> list[Move]:
-    """The parallel copy on the edge from block `b` to its successor `i`, block `s`."""
-    last, place, there = colouring.flow.blocks[b].last_op, colouring.exit[b], colouring.entry[s]
-    assert last is not None
+def _moves(colouring: Colouring, b: int, passed: Sequence[SSAValue], s: int) -> list[Move]:
+    """The parallel copy on the edge from block `b` to its successor, block `s`, which takes the values `passed`."""
+    place, there = colouring.exit[b], colouring.entry[s]
     moves = [
         Move(value, place[value], colouring.registers[argument], (k,))
-        for k, (value, argument) in enumerate(zip(forwarded(last)[i], colouring.flow.blocks[s].args, strict=True))
+        for k, (value, argument) in enumerate(zip(passed, colouring.flow.blocks[s].args, strict=True))
         if place[value] != colouring.registers[argument]
     ]
     if colouring.moved:
@@ -140,11 +139,11 @@ def _agree(colouring: Colouring, b: int, terminator: Operation, moves: Sequence[
     after: Places = before | {m.value: m.target for m in moves if not m.operands}
     if any(holder[after[v]] is not v for v in own_operands(terminator)):
         return False
-    for i, s in enumerate(colouring.flow.cfg.successors[b]):
+    for s, values in zip(colouring.flow.cfg.successors[b], forwarded(terminator), strict=False):
         live = colouring.liveness.live_in[s]
         if any(after[v] != n or holder[n] is not v for v, n in colouring.entry[s].items() if v in live):
             return False
         arguments = colouring.flow.blocks[s].args
-        if any(holder[colouring.registers[a]] is not v for v, a in zip(forwarded(terminator)[i], arguments, strict=True)):
+        if any(holder[colouring.registers[a]] is not v for v, a in zip(values, arguments, strict=True)):
             return False
     return True

@@ -11,7 +11,7 @@ from sassir.dialect.edges import forwarded, pass_values, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.dialect.template import ADDRESS
-from sassir.rewrite.layout import falls_through, jump, repair_layout
+from sassir.rewrite.layout import falls_through, jump, repair_end
 
 Ends = Mapping[Block, Block | None]
 
@@ -98,7 +98,8 @@ def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Se
     if end is None:
         landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
         kernel.body.insert_block_before(landing, target)
-        repair_layout(kernel)
+        if above is not None:
+            repair_end(above)
     else:
         landing.add_op(jump(target, handed_on))
         kernel.body.insert_block_after(landing, end)
