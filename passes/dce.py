@@ -34,7 +34,7 @@ def drop_dead_code(region: Region) -> int:
     live: set[Operation] = set()
     work: list[SSAValue] = []
     for block in region.blocks:
-        for op in block.ops:
+        for op in internals.operations(block):
             if op is block.last_op or not op.results or not effects(op).droppable:
                 live.add(op)
                 work.extend(own_operands(op) if op is block.last_op else internals.operands(op))
@@ -48,7 +48,7 @@ def drop_dead_code(region: Region) -> int:
         elif isinstance(value.owner, Operation) and value.owner not in live:
             live.add(value.owner)
             work.extend(internals.operands(value.owner))
-    dead = [op for block in region.blocks for op in block.ops if op not in live]
+    dead = [op for block in region.blocks for op in internals.operations(block) if op not in live]
     for op in reversed(dead):
         op.detach()
         op.erase(safe_erase=False)

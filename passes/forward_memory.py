@@ -6,7 +6,7 @@ buffers apart. Blocks to which only one other leads go on with what is known the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,8 @@ from xdsl.passes import ModulePass
 
 from sassir.analysis.flow import flow_of
 from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
+from sassir.analysis.pointers import pointers_of
+from sassir.dialect import internals
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import INSTRUCTIONS, KernelOp
@@ -46,13 +48,14 @@ class ForwardMemory(ModulePass):
 def forward_memory(kernel: KernelOp, facts: KernelFacts) -> int:
     """Returns the number of loads and stores dropped."""
     blocks, _, cfg = flow_of(kernel.body)
+    pointers = pointers_of(kernel.body, facts)
     known: list[list[_Known]] = [[] for _ in blocks]
     dropped = 0
     for b in cfg.order:
         before = cfg.predecessors[b]
         if len(before) == 1 and b not in cfg.roots:
             known[b] = list(known[before[0]])
-        dropped += _forward(blocks[b], known[b], facts) + _drop_covered(blocks[b], facts)
+        dropped += _forward(blocks[b], known[b], facts, pointers) + _drop_covered(blocks[b], facts, pointers)
     return dropped
 
 
@@ -64,13 +67,13 @@ class _Known(NamedTuple):
     """None for zero."""
 
 
-def _forward(block: Block, known: list[_Known], facts: KernelFacts) -> int:
+def _forward(block: Block, known: list[_Known], facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> int:
     """Let loads get what is `known`, which is brought up to date to the end of the block. Returns the number of loads dropped."""
     dropped = 0
-    for op in list(block.ops):
+    for op in internals.operations(block):
         if orders_memory(op) and not isinstance(op, EXIT):
             known.clear()
-        this = access(op, facts)
+        this = access(op, pointers)
         if this is None or not isinstance(op, SassInstruction):
             continue
         same = next((k.words for k in known if k.access.place == this.place), None)
@@ -89,14 +92,14 @@ def _forward(block: Block, known: list[_Known], facts: KernelFacts) -> int:
     return dropped
 
 
-def _drop_covered(block: Block, facts: KernelFacts) -> int:
+def _drop_covered(block: Block, facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> int:
     """Drop the stores that a later one covers, if nobody can have looked in between. Returns their number."""
     covers: list[Access] = []
     dropped = 0
-    for op in reversed(list(block.ops)):
+    for op in reversed(internals.operations(block)):
         if orders_memory(op):
             covers = []
-        this = access(op, facts)
+        this = access(op, pointers)
         if this is None or not isinstance(op, SassInstruction):
             continue
         if not this.writes:

@@ -66,7 +66,7 @@ def number_values(kernel: KernelOp) -> int:
 
 def _visit(block: Block, table: dict[Hashable, SassInstruction], added: list[Hashable]) -> int:
     dropped = 0
-    for op in list(block.ops):
+    for op in internals.operations(block):
         key = _key(op)
         if key is None or not isinstance(op, SassInstruction):
             continue

@@ -8,7 +8,7 @@ threads may not rely on any value but the last. Shared memory stays as it is: th
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from sassir.analysis.arguments import arguments
 from sassir.analysis.counted import home
 from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.memory import Access, access, is_word_access, may_overlap, orders_memory
+from sassir.analysis.pointers import pointers_of
 from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
@@ -58,10 +59,11 @@ def promote_memory(kernel: KernelOp, facts: KernelFacts) -> int:
 
 def _sweep(region: Region, facts: KernelFacts) -> int:
     """Promote what can be, inner loops first, until new blocks change what the loops are."""
-    flow = flow_of(region)
+    flow, loops = flow_of(region), region_loops(region)
+    pointers = pointers_of(region, facts) if loops else {}
     promoted = 0
-    for loop in region_loops(region):
-        words = _words(loop, flow, facts) if loop.preheader is not None else []
+    for loop in loops:
+        words = _words(loop, flow, facts, pointers) if loop.preheader is not None else []
         if words:
             _promote(region, loop, words)
             promoted += len(words)
@@ -80,13 +82,13 @@ class _Word(NamedTuple):
     """Words of 32 bits."""
 
 
-def _words(loop: RegionLoop, flow: Flow, facts: KernelFacts) -> list[_Word]:
+def _words(loop: RegionLoop, flow: Flow, facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> list[_Word]:
     """The words that can be variables in a loop; none where no value differs from turn to turn: it waits for another thread."""
     if not loop.header.args:
         return []
     blocks, number, cfg = flow
     inside = [b for b in blocks if b in loop.blocks]
-    found = _accesses(inside, facts)
+    found = _accesses(inside, pointers)
     exits = [number[block] for block, _ in _exits(inside)]
     places: dict[Hashable, list[SassInstruction]] = {}
     for op, this in found.items():
@@ -108,12 +110,12 @@ def _home(op: Operation) -> Block:
     return block
 
 
-def _accesses(blocks: Sequence[Block], facts: KernelFacts) -> dict[SassInstruction, Access]:
+def _accesses(blocks: Sequence[Block], pointers: Mapping[SSAValue, int]) -> dict[SassInstruction, Access]:
     """The accesses in a loop; none if something in it orders memory, or touches it in a way that is not understood."""
     ops = [op for block in blocks for op in block.ops if isinstance(op, SassInstruction)]
     if any(orders_memory(op) for op in ops):
         return {}
-    return {op: found for op in ops if (found := access(op, facts)) is not None}
+    return {op: found for op in ops if (found := access(op, pointers)) is not None}
 
 
 def _disturbed(same: Sequence[SassInstruction], found: dict[SassInstruction, Access], facts: KernelFacts) -> bool:

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from sassir.allocation.launch import LaunchBounds, launch_bounds
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
+from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
@@ -59,7 +60,8 @@ class _Scheduler:
         self.blocks = list(kernel.body.blocks)
         self.facts, self.bounds, self.arch = facts_of(kernel), bounds, arch
         self.liveness = Liveness(flow_of(kernel.body))
-        self.graphs = [Graph(block, self.facts, machine(arch)) for block in self.blocks]
+        pointers = pointers_of(kernel.body, self.facts)
+        self.graphs = [Graph(block, self.facts, pointers, machine(arch)) for block in self.blocks]
         used = max(self._most(b, range(len(graph.ops))) for b, graph in enumerate(self.graphs))
         self.limit = limit if limit is not None else register_budget(arch, used, self.facts, bounds) - ROOM
         self.warps = self._warps(used)

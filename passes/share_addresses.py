@@ -15,6 +15,7 @@ from sassir.analysis.affine import Affine, Form
 from sassir.analysis.arguments import arguments
 from sassir.analysis.flow import flow_of
 from sassir.analysis.propagated import propagate
+from sassir.dialect import internals
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
@@ -61,7 +62,7 @@ def share_addresses(kernel: KernelOp, forms: Affine, arch: str) -> int:
 
 def _share(block: Block, table: dict[Terms, Base], forms: Affine, arch: str) -> int:
     changed = 0
-    for op in list(block.ops):
+    for op in internals.operations(block):
         if not isinstance(op, SassInstruction):
             continue
         shown = arguments_of(op)

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from sassir.analysis.effects import effects
 from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
+from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
@@ -62,7 +63,7 @@ class _Specializer:
         changed = False
         for block in list(kernel.body.blocks):
             if block in self.known.reached:
-                for op in list(block.ops):
+                for op in internals.operations(block):
                     changed |= isinstance(op, SassInstruction) and self._visit(op)
         return changed
 

@@ -37,7 +37,7 @@ class Widen(ModulePass):
 def widen(kernel: KernelOp, arch: str) -> int:
     """Returns the number of accesses that are gone. What they loaded is no longer put together from its bytes."""
     known = propagate(kernel, arch)
-    adjacent = Adjacent(lambda: Bits(kernel, arch, known), facts_of(kernel))
+    adjacent = Adjacent(kernel.body, lambda: Bits(kernel, arch, known), facts_of(kernel))
     merged = 0
     for block in kernel.body.blocks:
         for loads in (True, False):

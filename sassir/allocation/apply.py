@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.ir import Operation, SSAValue
 
@@ -46,7 +46,7 @@ def copies_weighed(colouring: Colouring) -> int:
     loops = Loops(cfg)
     total = 0
     for b, block in enumerate(blocks):
-        edges = sum([len(_moves(colouring, b, i, s)) for i, s in enumerate(cfg.successors[b])])
+        edges = sum([len(_moves(colouring, b, values, s)) for s, values in _edges(colouring, b, block.last_op)]) if block.last_op else 0
         inside = sum([len(colouring.moves.get(op, ())) for op in block.ops]) if colouring.moves else 0
         total += loops.weight(b) * (edges + inside)
     return total
@@ -103,9 +103,8 @@ def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _
     if before:
         copies.put_before(terminator, before)
         return
-    successors = colouring.flow.cfg.successors[b]
-    for i, s in reversed(list(enumerate(successors))):
-        if moves := _moves(colouring, b, i, s):
+    for i, (s, values) in reversed(list(enumerate(_edges(colouring, b, terminator)))):
+        if moves := _moves(colouring, b, values, s):
             closes_loop = i == 0 and s <= b and can_turn(terminator)
             copies.put_before(turn(terminator) if closes_loop else put_block(terminator, i, ends), moves)
 
@@ -118,32 +117,35 @@ def _moves_before(colouring: Colouring, b: int, terminator: Operation) -> list[M
 def _moves_of_latch(colouring: Colouring, b: int, terminator: Operation) -> list[Move]:
     """The parallel copy for all successors of a branch that closes a loop, if it can happen before the branch: it happens once an iteration
     anyway, and without a block of its own it takes no second branch."""
-    successors = colouring.flow.cfg.successors[b]
-    if not any([s <= b and _moves(colouring, b, i, s) for i, s in enumerate(successors)]):
+    if not any([s <= b and _moves(colouring, b, values, s) for s, values in _edges(colouring, b, terminator)]):
         return []
-    return _together(colouring, b, terminator, range(len(successors))) or []
+    return _together(colouring, b, terminator, range(len(terminator.successors))) or []
 
 
-def _together(colouring: Colouring, b: int, terminator: Operation, edges: Iterable[int]) -> list[Move] | None:
+def _together(colouring: Colouring, b: int, terminator: Operation, edges: Collection[int]) -> list[Move] | None:
     """One parallel copy before a terminator that serves these edges and harms none; None if there is no such copy."""
-    first = len(own_operands(terminator))
-    passed = [len(values) for values in forwarded(terminator)]
+    shift = len(own_operands(terminator))
     before: list[Move] = []
-    for i in edges:
-        shift = first + sum(passed[:i])
-        moves = _moves(colouring, b, i, colouring.flow.cfg.successors[b][i])
-        before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+    for i, (s, values) in enumerate(_edges(colouring, b, terminator)):
+        if i in edges:
+            moves = _moves(colouring, b, values, s)
+            before += [m._replace(operands=tuple([k + shift for k in m.operands])) for m in moves]
+        shift += len(values)
     merged = _merge(before)
     return merged if not merged or _agree(colouring, b, terminator, merged) else None
 
 
-def _moves(colouring: Colouring, b: int, i: int, s: int) -> list[Move]:
-    """The parallel copy on the edge from block `b` to its successor `i`, block `s`."""
-    last, place, there = colouring.flow.blocks[b].last_op, colouring.exit[b], colouring.entry[s]
-    assert last is not None
+def _edges(colouring: Colouring, b: int, terminator: Operation) -> list[tuple[int, Sequence[SSAValue]]]:
+    """The successors of block `b`, and the values that its terminator hands on to each."""
+    return list(zip(colouring.flow.cfg.successors[b], forwarded(terminator), strict=False))
+
+
+def _moves(colouring: Colouring, b: int, passed: Sequence[SSAValue], s: int) -> list[Move]:
+    """The parallel copy on the edge from block `b` to its successor, block `s`, which takes the values `passed`."""
+    place, there = colouring.exit[b], colouring.entry[s]
     moves = [
         Move(value, place[value], colouring.registers[argument], (k,))
-        for k, (value, argument) in enumerate(zip(forwarded(last)[i], colouring.flow.blocks[s].args, strict=True))
+        for k, (value, argument) in enumerate(zip(passed, colouring.flow.blocks[s].args, strict=True))
         if place[value] != colouring.registers[argument]
     ]
     if colouring.moved:
@@ -170,11 +172,11 @@ def _agree(colouring: Colouring, b: int, terminator: Operation, moves: Sequence[
     after: Places = before | {m.value: m.target for m in moves if not m.operands}
     if any(holder[after[v]] is not v for v in own_operands(terminator)):
         return False
-    for i, s in enumerate(colouring.flow.cfg.successors[b]):
+    for s, values in zip(colouring.flow.cfg.successors[b], forwarded(terminator), strict=False):
         live = colouring.liveness.live_in[s]
         if any(after[v] != n or holder[n] is not v for v, n in colouring.entry[s].items() if v in live):
             return False
         arguments = colouring.flow.blocks[s].args
-        if any(holder[colouring.registers[a]] is not v for v, a in zip(forwarded(terminator)[i], arguments, strict=True)):
+        if any(holder[colouring.registers[a]] is not v for v, a in zip(values, arguments, strict=True)):
             return False
     return True

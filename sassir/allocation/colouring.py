@@ -70,7 +70,7 @@ class Colouring:
             if argument.first_use is None:
                 state.drop(argument)
         deaths = _deaths(block, self.liveness.live_out[b])
-        for op in block.ops:
+        for op in internals.operations(block):
             if isinstance(op, SassInstruction):
                 self._visit(op, deaths.get(op, ()), state)
             elif isinstance(op, UndefinedOp) and op.value.first_use is not None:
@@ -207,7 +207,7 @@ class Colouring:
 
 def _deaths(block: Block, live_out: set[SSAValue]) -> dict[Operation, list[SSAValue]]:
     """The values that each operation is the last to read. Those that the terminator reads stay until the block has ended."""
-    last = {value: op for op in block.ops for value in internals.operands(op)}
+    last = {value: op for op in internals.operations(block) for value in internals.operands(op)}
     deaths: dict[Operation, list[SSAValue]] = {}
     for value, op in last.items():
         if value not in live_out and op is not block.last_op:

@@ -13,7 +13,7 @@ from sassir.dialect.edges import forwarded, own_operands, pass_values, predecess
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.dialect.template import ADDRESS, PLACE
-from sassir.rewrite.layout import falls_through, jump, repair_layout
+from sassir.rewrite.layout import falls_through, jump, repair_end
 
 Ends = Mapping[Block, Block | None]
 
@@ -123,7 +123,8 @@ def _land(kernel: KernelOp, target: Block, labels: Sequence[LabelOp], comers: Se
     if end is None:
         landing.add_op(NextOp.create(operands=handed_on, successors=[target]))
         kernel.body.insert_block_before(landing, target)
-        repair_layout(kernel)
+        if above is not None:
+            repair_end(above)
     else:
         landing.add_op(jump(target, handed_on))
         kernel.body.insert_block_after(landing, end)

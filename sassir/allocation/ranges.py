@@ -61,12 +61,12 @@ def live_ranges(liveness: Liveness) -> dict[SSAValue, Ranges]:
     blocks = liveness.flow.blocks
     found: dict[SSAValue, Ranges] = {}
     for block in blocks:
-        found.update({value: Ranges() for value in (*block.args, *[r for op in block.ops for r in op.results])})
+        found.update({value: Ranges() for value in (*block.args, *[r for op in internals.operations(block) for r in op.results])})
     at = 0
     for b, block in enumerate(blocks):
         start: dict[SSAValue, int] = dict.fromkeys((*liveness.live_in[b], *block.args), at)
         end: dict[SSAValue, int] = {}
-        for op in block.ops:
+        for op in internals.operations(block):
             at += 2
             for value in internals.operands(op):
                 end[value] = at - 1

@@ -9,17 +9,19 @@ whole is aligned where the bits of its address say so, or another access of that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from sassir.analysis.bit_words import add, low_bits, number, shifted
 from sassir.analysis.bits import Bits
 from sassir.analysis.effects import effects
 from sassir.analysis.memory import Access, access, may_overlap
+from sassir.analysis.pointers import pointers_of
+from sassir.dialect import internals
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 
@@ -108,10 +110,11 @@ class Segment(NamedTuple):
 class Adjacent:
     """Finds the accesses of a kernel that can be merged."""
 
-    def __init__(self, bits: Callable[[], Bits], facts: KernelFacts) -> None:
+    def __init__(self, region: Region, bits: Callable[[], Bits], facts: KernelFacts) -> None:
         """`bits` is asked once, and only where accesses have an address in common."""
         self._find_bits = bits
         self.facts = facts
+        self._pointers = pointers_of(region, facts)
         self.used: set[str] = set()
         """The facts that what was found rests on, beyond those that ranges do."""
 
@@ -125,7 +128,7 @@ class Adjacent:
 
         Not both at once: a load that goes up and a store that goes down could pass each other in between.
         """
-        for segment in _segments(block, self.facts):
+        for segment in _segments(block, self._pointers):
             groups: dict[Shape, list[Part]] = {}
             for part in segment.parts:
                 if part.loads == loads:
@@ -201,9 +204,9 @@ def _covers(parts: Sequence[Part], begin: int, width: int) -> bool:
     return len({byte for part in parts for byte in range(part.begin, part.end)}) == width and min(p.begin for p in parts) == begin
 
 
-def _segments(block: Block, facts: KernelFacts) -> Iterator[Segment]:
+def _segments(block: Block, pointers: Mapping[SSAValue, int]) -> Iterator[Segment]:
     segment = Segment([], [])
-    for position, op in enumerate(block.ops):
+    for position, op in enumerate(internals.operations(block)):
         if not isinstance(op, SassInstruction):
             continue
         found = effects(op)
@@ -211,7 +214,7 @@ def _segments(block: Block, facts: KernelFacts) -> Iterator[Segment]:
             yield segment
             segment = Segment([], [])
             continue
-        touched = access(op, facts)
+        touched = access(op, pointers)
         if touched is None and (found.stores or found.loads - _UNCHANGING):
             touched = Access(found.loads | found.stores, bool(found.stores), (op,), 0, 1, None, False)
         if touched is not None:

@@ -57,7 +57,7 @@ def _run(block: Block, before: Holding) -> Holding:
     holding = dict(before)
     for argument in block.args:
         holding[_number(argument)] = argument
-    for op in block.ops:
+    for op in internals.operations(block):
         for value in internals.operands(op):
             if holding.get(_number(value)) is not value:
                 raise TranslationError(f"`{written(op)}` reads a value from {value.type}, which holds another one there")
@@ -67,7 +67,7 @@ def _run(block: Block, before: Holding) -> Holding:
 
 
 def _check_places(block: Block) -> None:
-    for op in block.ops:
+    for op in internals.operations(block):
         for problem in _misplaced(op):
             raise TranslationError(f"`{written(op)}`: {problem}")
 

@@ -108,7 +108,7 @@ class Bits:
                 values = passed.get(argument, ())
                 if (before is None or not (changed.isdisjoint(values) and before.isdisjoint(values))) and self._meet(argument, values):
                     changed.add(argument)
-            for op in block.ops:
+            for op in internals.operations(block):
                 values = internals.operands(op)
                 if before is None or not (changed.isdisjoint(values) and before.isdisjoint(values)):
                     changed.update(self._visit(op) if isinstance(op, SassInstruction) and op.results else ())

@@ -11,7 +11,6 @@ from sassir import isa
 from sassir.asm.instruction import Instruction
 from sassir.asm.operand import Operand
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import OpaqueOp
 from sassir.dialect.template import TemplateAttr
 
 
@@ -52,9 +51,8 @@ def effects(op: Operation) -> Effects:
     """The effects of an operation of a kernel; those of labels and of `sass.next` are none."""
     if not isinstance(op, SassInstruction):
         return NO_EFFECTS
-    if isinstance(op, OpaqueOp):
-        return ALL_EFFECTS
-    return _effects(op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template)
+    modifiers = op.modifiers
+    return _effects(op.MNEMONIC, modifiers.data if modifiers is not None else "", op.template)
 
 
 @cache

@@ -45,4 +45,4 @@ def _waits_or_runs_early(loop: RegionLoop, runs: list[GuardedRun], cold: frozens
     decided = frozenset[SSAValue]().union(*[run.decided for run in runs])
     barriers = {guard.barrier for run in runs for guard in run.guards}
     ops = [op for block in loop.blocks - cold for op in before_last(block) if op not in barriers]
-    return all(runs_early(op, decided) or (facts.noalias and may_wait(op, facts)) for op in ops)
+    return all(runs_early(op, decided) or (facts.noalias and may_wait(op)) for op in ops)

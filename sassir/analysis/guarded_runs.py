@@ -11,7 +11,7 @@ load behind them may read what they write.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -22,6 +22,7 @@ from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow, flow_of
 from sassir.analysis.loops import Loops
 from sassir.analysis.memory import UNCHANGING, access, may_overlap, orders_memory
+from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, forwarded
 from sassir.dialect.facts import KernelFacts, facts_of
@@ -89,12 +90,13 @@ def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
     """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
     search, facts = _Search(kernel), facts_of(kernel)
     guards = {guard.start: guard for guard in search.guards()}
+    pointers = pointers_of(kernel.body, facts) if guards else {}
     found: list[GuardedRun] = []
     while guards:
         start, guard = next(iter(guards.items()))
         run, decided, waiting = [guards.pop(start)], search.decided(guard, frozenset()), list[Operation]()
         while (following := guards.get(run[-1].join)) is not None:
-            stores = _stores_to_wait(following, decided, waiting, facts)
+            stores = _stores_to_wait(following, decided, waiting, facts, pointers)
             if stores is None:
                 break
             waiting += stores
@@ -105,29 +107,29 @@ def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
 
 
 def _stores_to_wait(
-    guard: Guard, decided: frozenset[SSAValue], waiting: Sequence[Operation], facts: KernelFacts
+    guard: Guard, decided: frozenset[SSAValue], waiting: Sequence[Operation], facts: KernelFacts, pointers: Mapping[SSAValue, int]
 ) -> list[Operation] | None:
     """The stores in front of a guard that have to wait, if all else there may run early; None if something may not."""
     stores: list[Operation] = []
     for op in [op for op in before_last(guard.start) if op is not guard.barrier]:
-        if may_wait(op, facts):
+        if may_wait(op):
             stores.append(op)
-        elif not runs_early(op, decided) or any(not may_pass(op, store, facts) for store in (*waiting, *stores)):
+        elif not runs_early(op, decided) or any(not may_pass(op, store, facts, pointers) for store in (*waiting, *stores)):
             return None
     return stores
 
 
-def may_wait(op: Operation, facts: KernelFacts) -> bool:
+def may_wait(op: Operation) -> bool:
     """Whether `op` is a plain store, which may come later than what is known not to touch the same memory."""
-    found = access(op, facts)
+    found = access(op, {})
     return found is not None and found.writes and not op.results and not orders_memory(op)
 
 
-def may_pass(op: Operation, store: Operation, facts: KernelFacts) -> bool:
+def may_pass(op: Operation, store: Operation, facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> bool:
     """Whether `op`, which runs early, may come before a store that it was behind."""
     if not effects(op).loads - UNCHANGING:
         return True
-    load, before = access(op, facts), access(store, facts)
+    load, before = access(op, pointers), access(store, pointers)
     return load is not None and before is not None and not may_overlap(load, before, facts)
 
 

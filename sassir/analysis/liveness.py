@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from sassir.analysis.flow import Flow
 from sassir.dialect import internals
@@ -25,7 +25,7 @@ class Liveness:
         self.live_out: list[set[SSAValue]] = [set() for _ in flow.blocks]
         """Values that are read behind a block. What its branch forwards is read in the block itself."""
         for b, block in enumerate(flow.blocks):
-            for op in block.ops:
+            for op in internals.operations(block):
                 for value in internals.operands(op):
                     if value not in self.live_in[b] and home(value) is not block and file_of(value) in files:
                         self._come_from(b, value)
@@ -59,5 +59,4 @@ class Liveness:
 
 def home(value: SSAValue) -> Block | None:
     """The block in which a value is made."""
-    owner = value.owner
-    return owner if isinstance(owner, Block) else owner.parent
+    return value.op.parent if isinstance(value, OpResult) else value.block if isinstance(value, BlockArgument) else None

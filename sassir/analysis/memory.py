@@ -8,16 +8,15 @@ memory that nobody writes while the kernel runs.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
 from sassir.dialect.facts import KernelFacts
-from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import NextOp
+from sassir.dialect.instruction import SassInstruction
 
 ATOMIC = frozenset({"ATOM", "ATOMG", "ATOMS", "RED", "REDG"})
 """Read and write their own address, at once; they order no other access (PTX ISA, memory consistency model: relaxed)."""
@@ -29,12 +28,8 @@ _PLAIN = frozenset({"LD", "LDG", "LDL", "LDS", "ST", "STG", "STL", "STS"}) | ATO
 _NO_WORDS = frozenset({"U8", "S8", "U16", "S16", "256"})
 _DIRECTIONS = frozenset({"BRA", "BREAK", "BSSY", "BSYNC"})
 """Decide how control goes on among the blocks of the kernel, and nothing else."""
-_FOLLOWED = frozenset({"IADD", "IADD3", "IMAD", "LDC", "LDCU", "LEA", "MOV", "R2UR", "SEL", "VIADD"})
-"""Through which an address goes on to be one of the same buffer; a uniform instruction is as the one without U."""
 _GLOBAL = frozenset({"global"})
 _OWN = (_GLOBAL, frozenset({"local"}))
-_LIMIT = 256
-"""How many values are followed from an address to its pointer."""
 
 
 class Access(NamedTuple):
@@ -48,7 +43,7 @@ class Access(NamedTuple):
     """Displacement in bytes."""
     end: int
     pointer: int | None
-    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known, or without `noalias`."""
+    """The pointer parameter that the address is made from: its offset in constant bank 0; None if not known."""
     constant: bool
     """Nobody writes this memory while the kernel runs."""
 
@@ -68,8 +63,11 @@ class Access(NamedTuple):
         return same and self.begin <= other.begin and other.end <= self.end
 
 
-def access(op: Operation, facts: KernelFacts) -> Access | None:
-    """The access of a plain load, store or atomic; None for every other operation, also one that touches memory in another way."""
+def access(op: Operation, pointers: Mapping[SSAValue, int]) -> Access | None:
+    """The access of a plain load, store or atomic; None for every other operation, also one that touches memory in another way.
+
+    `pointers`: what `pointers_of` knows of the kernel's addresses.
+    """
     if not isinstance(op, SassInstruction) or op.MNEMONIC not in _PLAIN:
         return None
     found = effects(op)
@@ -82,12 +80,10 @@ def access(op: Operation, facts: KernelFacts) -> Access | None:
     width = next((_WIDTHS[m] for m in modifiers if m in _WIDTHS), 4)
     offset = int(match["offset"] or "0", 16)
     address_values = address.values[match["desc"].count("$") * 2 if match["desc"] else 0 :]
-    followed = facts.noalias and bool(address_values) and "global" in found.loads | found.stores
-    pointer = _root(address_values[0], frozenset([p.offset for p in facts.pointers])) if followed else None
+    spaces = found.loads | found.stores
+    pointer = pointers.get(address_values[0]) if address_values and "global" in spaces else None
     registers = (match["registers"], *address.values)
-    return Access(
-        found.loads | found.stores, bool(found.stores), registers, offset, offset + width, pointer, "CONSTANT" in modifiers
-    )
+    return Access(spaces, bool(found.stores), registers, offset, offset + width, pointer, "CONSTANT" in modifiers)
 
 
 def is_word_access(op: SassInstruction, this: Access) -> bool:
@@ -119,29 +115,3 @@ def may_overlap(a: Access, b: Access, facts: KernelFacts) -> bool:
     if a.spaces != _GLOBAL or b.spaces != _GLOBAL:
         return True
     return not (facts.noalias and a.pointer is not None and b.pointer is not None and a.pointer != b.pointer)
-
-
-def _root(value: SSAValue, pointers: frozenset[int]) -> int | None:
-    """The one pointer parameter that an address is computed from, by its low word; None if there is none, or more than one.
-
-    Sums, products with scales, selections and copies are followed; what is loaded counts as an index.
-    """
-    found: set[int] = set()
-    seen = {value}
-    work = [value] if pointers else []
-    while work and len(seen) <= _LIMIT:
-        current = work.pop()
-        op = current.owner
-        sources: list[SSAValue] = []
-        if isinstance(op, Block):
-            assert isinstance(current, BlockArgument)
-            edges = [(use.operation, use.index) for use in op.uses if isinstance(use.operation, SassBranch | NextOp)]
-            sources += [v for end, i in edges for v in end.forwarded(i)[current.index : current.index + 1]]
-        elif isinstance(op, SassInstruction) and op.MNEMONIC.removeprefix("U") in _FOLLOWED:
-            read = [a for a in arguments(op) if not a.written]
-            found.update([a.constant[1] for a in read if a.constant is not None and a.constant[0] == 0 and a.constant[1] in pointers])
-            sources += [*[v for a in read for v in a.values[:1]], *op.kept]
-        work += [v for v in sources if v not in seen]
-        seen.update(sources)
-    return found.pop() if len(found) == 1 and not work else None
-

@@ -52,7 +52,7 @@ def _content(kernel: KernelOp) -> list[object]:
     found: list[object] = []
     for block in kernel.body.blocks:
         found += (block, *block.args)
-        for op in block.ops:
+        for op in internals.operations(block):
             found.append(op)
             found += internals.operands(op)
             found += op.properties.values()

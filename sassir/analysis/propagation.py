@@ -22,6 +22,7 @@ from sassir.analysis.folding import fold
 from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
 from sassir.analysis.sources import WIDER, known_words, parts, source
 from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
+from sassir.dialect import internals
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
@@ -67,7 +68,7 @@ class Propagation:
         self._learned: dict[tuple[Operation, int], Learned] = {}
         self._rooted = entered_from_elsewhere(kernel.body)
         self._blocks = [kernel.body.blocks[0]]
-        self._operations: list[Operation] = [op for block in kernel.body.blocks for op in block.ops]
+        self._operations: list[Operation] = [op for block in kernel.body.blocks for op in internals.operations(block)]
         self._position = {op: i for i, op in enumerate(self._operations)}
         self._waiting: list[int] = []
         self._is_waiting: set[Operation] = set()
@@ -116,7 +117,7 @@ class Propagation:
         if block in self._rooted:
             for argument in block.args:
                 self._raise(argument, _whole(argument))
-        for op in block.ops:
+        for op in internals.operations(block):
             self._await(op)
 
     def _await(self, op: Operation) -> None:

@@ -24,10 +24,10 @@ def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
     if terminator.produces:
         return [() for _ in successors]
     counts = [len(block.args) for block in successors]
-    at = len(operands) - sum(counts)
+    values, at = tuple(operands), len(operands) - sum(counts)
     found: list[tuple[SSAValue, ...]] = []
     for count in counts:
-        found.append(operands[at : at + count])
+        found.append(values[at : at + count])
         at += count
     return found
 

@@ -58,6 +58,8 @@ class SassInstruction(IRDLOperation):
     @property
     def guard(self) -> SSAValue | None:
         """The predicate under which it executes; `unless` complements it."""
+        if len(internals.operands(self)) == len(self.template.data.read_files):
+            return None
         rest = self._rest()
         return rest[0] if len(rest) > len(self.results) else None
 

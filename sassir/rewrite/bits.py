@@ -31,7 +31,7 @@ def simplify_bits(kernel: KernelOp, bits: Bits) -> set[str] | None:
     """
     used: set[str] | None = None
     for block in kernel.body.blocks:
-        for op in list(block.ops):
+        for op in internals.operations(block):
             if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not _is_free(op):
                 continue
             word = bits.word(op.results[0])

@@ -6,6 +6,7 @@ from xdsl.ir import Block
 
 from sassir.analysis.calls import match_calls
 from sassir.analysis.flow import flow_of
+from sassir.dialect import internals
 from sassir.dialect.edges import entered_from_elsewhere, forwarded, own_operands, predecessors
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
@@ -42,7 +43,7 @@ def drop_unreachable(kernel: KernelOp, before: set[Block]) -> int:
         for op in list(block.ops):
             op.operands, op.successors = (), ()
     for block in dead:
-        labels = [op for op in block.ops if isinstance(op, LabelOp) and op.private is None]
+        labels = [op for op in internals.operations(block) if isinstance(op, LabelOp) and op.private is None]
         for op in reversed(list(block.ops)):
             op.detach()
             if op not in labels:
@@ -132,7 +133,7 @@ def drop_idle_barriers(kernel: KernelOp) -> int:
 
 
 def _is_named(block: Block) -> bool:
-    return any(isinstance(op, LabelOp) for op in block.ops)
+    return any(isinstance(op, LabelOp) for op in internals.operations(block))
 
 
 def tidy(kernel: KernelOp) -> None:
@@ -146,7 +147,7 @@ def tidy(kernel: KernelOp) -> None:
 
 def drop_private_labels(kernel: KernelOp) -> None:
     """Drop the private labels that no instruction names, which would keep blocks apart."""
-    used = {op.place.data for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.place is not None}
+    used = {op.place.data for block in kernel.body.blocks for op in internals.operations(block) if isinstance(op, SassInstruction) and op.place is not None}
     for block in kernel.body.blocks:
         for op in [o for o in block.ops if isinstance(o, LabelOp)]:
             if op.private is not None and op.label.data not in used:

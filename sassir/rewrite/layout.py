@@ -61,18 +61,22 @@ def falls_through(op: SassBranch) -> bool:
 
 def repair_layout(kernel: KernelOp) -> int:
     """Put a jump wherever control goes on to a block that does not lie behind. Returns the number of jumps."""
-    added = 0
-    for block in list(kernel.body.blocks):
-        last = block.last_op
-        if isinstance(last, NextOp):
-            if last.target is not block.next_block:
-                replace_terminator(block, jump(last.target, internals.operands(last)))
-                added += 1
-        elif isinstance(last, SassBranch) and last.successors and falls_through(last) and last.successors[-1] is not block.next_block:
-            target, passed = last.successors[-1], forwarded(last)
-            between = Block([jump(target, passed[-1])])
-            kernel.body.insert_block_after(between, block)
-            last.operands = [*own_operands(last), *[v for values in passed[:-1] for v in values]]
-            last.successors = [*last.successors[:-1], between]
-            added += 1
-    return added
+    return sum([repair_end(block) for block in list(kernel.body.blocks)])
+
+
+def repair_end(block: Block) -> bool:
+    """Put a jump behind `block` if control goes on from it to a block that does not lie behind. Returns whether that was so."""
+    last = block.last_op
+    if last is None or not last.successors or last.successors[-1] is block.next_block:
+        return False
+    if isinstance(last, NextOp):
+        replace_terminator(block, jump(last.target, internals.operands(last)))
+        return True
+    if not isinstance(last, SassBranch) or not falls_through(last) or block.parent is None:
+        return False
+    target, passed = last.successors[-1], forwarded(last)
+    between = Block([jump(target, passed[-1])])
+    block.parent.insert_block_after(between, block)
+    last.operands = [*own_operands(last), *[v for values in passed[:-1] for v in values]]
+    last.successors = [*last.successors[:-1], between]
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -26,7 +26,8 @@ WINDOW = 128
 class Graph:
     """The instructions of a block, its last one aside, by their position in the code, and what must come before what."""
 
-    def __init__(self, block: Block, facts: KernelFacts, machine: Machine) -> None:
+    def __init__(self, block: Block, facts: KernelFacts, pointers: Mapping[SSAValue, int], machine: Machine) -> None:
+        """`pointers`: see `sassir.analysis.pointers`."""
         self.machine = machine
         self.ops = [op for op in block.ops if not isinstance(op, LabelOp | UndefinedOp) and op is not block.last_op]
         self.position = {op: i for i, op in enumerate(self.ops)}
@@ -39,7 +40,7 @@ class Graph:
         self._add_values()
         self._add_registers()
         self._add_carried(block)
-        self._add_memory(facts)
+        self._add_memory(facts, pointers)
 
     def _edge(self, before: int, after: int, cycles: int) -> None:
         if before != after:
@@ -102,13 +103,13 @@ class Graph:
                     if j < i:
                         self._edge(j, i, 1)
 
-    def _add_memory(self, facts: KernelFacts) -> None:
+    def _add_memory(self, facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> None:
         """Accesses that may touch the same bytes, and what orders all of them, stay in order."""
         fence: int | None = None
         since: list[tuple[int, Access | None]] = []
         for i, op in enumerate(self.ops):
             found = effects(op)
-            this = access(op, facts)
+            this = access(op, pointers)
             orders = this is None and (found.ordered or found.pinned or found.clock)
             if this is None and not orders and (found.stores or found.loads - UNCHANGING):
                 this = Access(found.loads | found.stores, bool(found.stores), (op,), 0, 1, None, False)

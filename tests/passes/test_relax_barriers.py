@@ -62,7 +62,7 @@ def test_several_warps_or_nobody_knows_how_many(block: Dim3 | None) -> None:
 def test_the_order_of_memory_stays() -> None:
     """A trap: for one thread these are different words, for its neighbour they are the same."""
     (block, *_) = relaxed(EXCHANGE).body.blocks
-    graph = Graph(block, KernelFacts(), machine("sm_90"))
+    graph = Graph(block, KernelFacts(), {}, machine("sm_90"))
     assert 1 in graph.successors[0]
     assert 2 in graph.successors[1]
 

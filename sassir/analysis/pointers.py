@@ -1,0 +1,80 @@
+"""Which pointer parameter an address is made from, so that accesses to different buffers can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from xdsl.ir import Operation, Region, SSAValue
+
+from sassir.analysis.arguments import arguments
+from sassir.dialect import internals
+from sassir.dialect.edges import forwarded
+from sassir.dialect.facts import KernelFacts
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import NextOp
+
+_FOLLOWED = frozenset({"IADD", "IADD3", "IMAD", "LDC", "LDCU", "LEA", "MOV", "R2UR", "SEL", "VIADD"})
+"""Through which an address goes on to be one of the same buffer; a uniform instruction is as the one without U."""
+
+
+def pointers_of(region: Region, facts: KernelFacts) -> Mapping[SSAValue, int]:
+    """For each value that is computed from one pointer parameter alone, by low words, where that lies in constant bank 0.
+
+    Sums, products with scales, selections and copies are followed; what is loaded counts as an index. Nothing without the fact
+    `noalias`. Time is linear in the uses of values that are computed from pointers.
+    """
+    offsets = [pointer.offset for pointer in facts.pointers] if facts.noalias else []
+    found: dict[SSAValue, int] = {}
+    """A bit for each of `offsets`."""
+    work: dict[SSAValue, None] = {}
+    """A set in order: the one that waits longest goes on first, by then with most of the pointers that it will have."""
+    for block in region.blocks if offsets else ():
+        for op in internals.operations(block):
+            for i in _pointers_read(op, offsets):
+                _add(found, op.results, 1 << i, work)
+    taken: dict[Operation, list[SSAValue]] = {}
+    """By terminator: the arguments that take what it passes on, in the order of its last operands."""
+    while work:
+        value = next(iter(work))
+        del work[value]
+        for user, index in [(use.operation, use.index) for use in value.uses]:
+            if isinstance(user, SassInstruction) and _is_followed(user):
+                makes = user.results if value in _lower_words(user) else ()
+            elif isinstance(user, SassBranch | NextOp):
+                behind = taken[user] if user in taken else taken.setdefault(user, _taken(user))
+                i = index - len(internals.operands(user)) + len(behind)
+                makes = behind[i : i + 1] if i >= 0 else ()
+            else:
+                continue
+            _add(found, makes, found[value], work)
+    return {value: offsets[bits.bit_length() - 1] for value, bits in found.items() if bits.bit_count() == 1}
+
+
+def _add(found: dict[SSAValue, int], values: Sequence[SSAValue], bits: int, changed: dict[SSAValue, None]) -> None:
+    for value in values:
+        before = found.get(value, 0)
+        if before | bits != before:
+            found[value] = before | bits
+            changed[value] = None
+
+
+def _is_followed(op: SassInstruction) -> bool:
+    return op.MNEMONIC.removeprefix("U") in _FOLLOWED
+
+
+def _pointers_read(op: Operation, offsets: Sequence[int]) -> list[int]:
+    """Which of the pointers at these offsets `op` takes from constant memory, by position."""
+    if not isinstance(op, SassInstruction) or "c[" not in op.template.text or not _is_followed(op):
+        return []
+    constants = [a.constant for a in arguments(op) if not a.written and a.constant is not None]
+    return [offsets.index(offset) for bank, offset in constants if bank == 0 and offset in offsets]
+
+
+def _lower_words(op: SassInstruction) -> list[SSAValue]:
+    """What may be the lower word of an address among what `op` reads, and what it keeps under its guard."""
+    return [*[a.values[0] for a in arguments(op) if a.values and not a.written], *op.kept]
+
+
+def _taken(terminator: SassBranch | NextOp) -> list[SSAValue]:
+    passed = zip(internals.successors(terminator), forwarded(terminator), strict=True)
+    return [argument for block, values in passed if values for argument in block.args]
