@@ -33,6 +33,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-share-addresses": "share_addresses.ShareAddresses",
     "sass-specialize": "specialize.Specialize",
     "sass-stage-constants": "stage_constants.StageConstants",
+    "sass-state-facts": "state_facts.StateFacts",
     "sass-swizzle-shared": "swizzle_shared.SwizzleShared",
     "sass-unroll": "unroll.Unroll",
     "sass-verify-ssa": "verify_ssa.VerifySsa",
