@@ -128,6 +128,22 @@ def timing(found: Mapping[str, Any]) -> Iterator[str]:
     yield "\n`*`: the estimate of the overheads has seen it."
 
 
+def passes(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/pass_gains.py found: by pass, the largest gain of each first."""
+    records = found["records"]
+    yield f"Pipeline `{found['pipeline']}`; {len(records)} pairs: {_count(record['outcome'] for record in records)}.\n"
+    yield "| pass | kernel, launch | µs without → with | without / with | 99 % interval |\n|---|---|---|---|---|"
+    for record in sorted(records, key=lambda record: (record["pass"], -record.get("ratio", 0))):
+        place = f"`{record['pass']}` | {record['kernel']}, {record['launch']}"
+        if record["outcome"] != "equal":
+            yield f"| {place} | **{record['outcome']}**: {record['detail']} | | |"
+            continue
+        times = " → ".join([f"{1e6 * record['seconds'][side]:,.1f}" for side in ("without", "with")])
+        yield f"| {place} | {times} | {record['ratio']:.2f} | {record['low']:.3f} to {record['high']:.3f} |"
+    for name in found["unchanged"]:
+        yield f"| `{name}` | no kernel of the suite needs it | | | |"
+
+
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
     "gains": gains,
@@ -137,6 +153,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "checks": checks,
     "launches": launches,
     "mutants": mutants,
+    "passes": passes,
     "emulation": emulation,
     "verification": verification,
     "forms": forms,

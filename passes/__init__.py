@@ -35,6 +35,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-specialize": "specialize.Specialize",
     "sass-stage-constants": "stage_constants.StageConstants",
     "sass-strength-reduce": "strength_reduce.StrengthReduce",
+    "sass-state-facts": "state_facts.StateFacts",
     "sass-swizzle-shared": "swizzle_shared.SwizzleShared",
     "sass-unroll": "unroll.Unroll",
     "sass-verify-ssa": "verify_ssa.VerifySsa",

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
-from sassir.analysis.affine import Affine
+from sassir.analysis.affine import Affine, ConstantWords
 from sassir.analysis.arguments import arguments
 from sassir.analysis.effects import effects
 from sassir.analysis.propagated import propagate
@@ -86,12 +86,19 @@ def _accesses(kernel: KernelOp, forms: Affine) -> list[_Access]:
                     return []
                 found.append(access)
                 derived.update(op.reads[:1])
-    base = symbols.pop() if len(symbols) == 1 else None
-    entry = kernel.body.blocks[0]
-    first = base.owner if isa(base, SSAValue[Attribute]) else None
-    if not isa(base, SSAValue[Attribute]) or not isinstance(first, Operation) or first.parent is not entry or entry.predecessors():
+    roots = _roots(kernel, symbols.pop()) if len(symbols) == 1 else []
+    if not roots or kernel.body.blocks[0].predecessors():
         return []
-    return found if not any(_escapes(value, found) for value in [base, *derived]) else []
+    return found if not any(_escapes(value, found) for value in [*roots, *derived]) else []
+
+
+def _roots(kernel: KernelOp, base: object) -> list[SSAValue]:
+    """The values that are the initial stack pointer `base`, or made of it: a value of the first block, or a word of constant memory."""
+    if isa(base, SSAValue[Attribute]):
+        return [base] if isinstance(base.owner, Operation) and base.owner.parent is kernel.body.blocks[0] else []
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    readers = [op for op in ops if any(a.constant is not None and ConstantWords(*a.constant) == base for a in arguments(op))]
+    return [result for op in readers for result in op.results] if all(op.MNEMONIC in _SUMS for op in readers) else []
 
 
 def _access(op: SassInstruction, forms: Affine, symbols: set[object]) -> _Access | None:

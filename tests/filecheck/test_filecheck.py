@@ -19,6 +19,7 @@ from filecheck.options import Options
 from filecheck.parser import Parser
 
 from sassir.cli.opt import main
+from sassir.passes import PASSES
 
 HERE = Path(__file__).parent
 FILES = sorted(p for p in HERE.rglob("*") if p.suffix in (".mlir", ".sass"))
@@ -39,15 +40,37 @@ class _Bytes(io.TextIOWrapper):
         return self.buffer.getvalue().decode()
 
 
+def _runs(path: Path) -> list[re.Match[str]]:
+    """The RUN lines of a file."""
+    lines = [line for line in path.read_text().splitlines() if line.startswith("// RUN:")]
+    found = [run for line in lines if (run := RUN.fullmatch(line))]
+    assert found
+    assert len(found) == len(lines), "a RUN line is `sassir-opt … | filecheck %s`"
+    return found
+
+
+def _run(path: Path, run: re.Match[str], arguments: str) -> tuple[bool, str]:
+    """Whether all comes out as the file says, and what comes out."""
+    output = _Bytes()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output if run["messages"] else io.StringIO()):
+        status = main(shlex.split(arguments.replace("%s", str(path)).replace("%S", str(path.parent))))
+    if (status != 0) != bool(run["fails"]):
+        return False, output.text
+    options = Options(match_filename=str(path), check_prefixes=[run["prefix"] or "CHECK"])
+    return Matcher(options, FInput("output", output.text), Parser.from_opts(options)).run() == 0, output.text
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(HERE)))
 def test_file(path: Path) -> None:
-    runs = [RUN.fullmatch(line) for line in path.read_text().splitlines() if line.startswith("// RUN:")]
-    assert runs
-    for run in runs:
-        assert run, "a RUN line is `sassir-opt … | filecheck %s`"
-        output = _Bytes()
-        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output if run["messages"] else io.StringIO()):
-            status = main(shlex.split(run["args"].replace("%s", str(path))))
-        assert (status != 0) == bool(run["fails"]), output.text
-        options = Options(match_filename=str(path), check_prefixes=[run["prefix"] or "CHECK"])
-        assert Matcher(options, FInput("output", output.text), Parser.from_opts(options)).run() == 0, output.text
+    for run in _runs(path):
+        holds, output = _run(path, run, run["args"])
+        assert holds, output
+
+
+@pytest.mark.parametrize("name", sorted(PASSES))
+def test_every_pass_has_files_that_fail_without_it(name: str) -> None:
+    files = [path for path in FILES if path.parent.name == "passes" and path.stem.startswith(name.removeprefix("sass-").replace("-", "_"))]
+    assert files
+    for path in files:
+        runs = [(run, re.sub(rf"{name}(\{{.*?\}})?(,|(?=['\s]|$))", "", run["args"])) for run in _runs(path)]
+        assert not all(_run(path, run, without.replace(" -p ''", ""))[0] for run, without in runs), path

@@ -1,0 +1,206 @@
+"""What each pass gains: kernels of the suite with the whole pipeline, and with one pass left out of it.
+
+    python bench/pass_gains.py --make DIR               # anywhere, some minutes: the candidates, two cubins for each pass and kernel
+    python bench/pass_gains.py --measure DIR -o OUT     # on a GPU, two seconds for each: times `without` against `with`
+
+`--make` runs the pipeline once over each kernel and looks which passes change it; only these are left out, one at a time. Of the
+kernels whose final code then differs, each pass keeps those for which the static timing model expects the largest difference; since
+that has to assume how often some loops run, it is good for no more than this choice.
+`--measure` checks that both cubins compute, bit for bit, what the original does, and writes pass-gains-PIPELINE-GPU-DATE.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from xdsl.context import Context
+from xdsl.utils.arg_spec import parse_spec
+
+from sassir.errors import LaunchError, SassirError, SassirWarning
+from sassir.gpu import Worker
+from sassir.gpu.pair import Pair, check
+from sassir.gpu.report import find_commit
+from sassir.gpu.statistics import compare_times
+from sassir.gpu.suite import Entry, find_suite
+from sassir.gpu.timing import sample
+from sassir.launch import Launch
+from sassir.optimize import Optimised, Pipeline, collection_paused, optimise_cubin, read_pipeline
+from sassir.timing.kernels import predict_static
+from sassir.translate.cubin import read_module
+from sassir.translate.facts import attach_facts, launch_facts
+
+BENCH = Path(__file__).parent
+ARCH = "sm_90"
+INDEX = "index.json"
+KERNELS = 3
+"""At most so many are kept for a pass."""
+SECONDS = 0.15
+"""To sample each pair."""
+
+
+class Candidate(NamedTuple):
+    """One kernel of the suite, optimised with and without a pass; the names of both cubins."""
+
+    skipped: str
+    """The pass that `without` does without, wherever the pipeline names it."""
+    kernel: str
+    launch: str
+    complete: str
+    without: str
+    predicted: float
+    """By the static timing model: the time without the pass over the time with it."""
+
+
+def leave_out(pipeline: Pipeline, name: str) -> Pipeline:
+    """The pipeline without one pass, whatever its options."""
+    return pipeline._replace(passes=tuple([text for text in pipeline.passes if name_of(text) != name]))
+
+
+def name_of(text: str) -> str:
+    """Of a pass, without its options."""
+    return parse_spec(text).name
+
+
+def changing(entry: Entry, case: Launch | None, pipeline: Pipeline) -> set[str]:
+    """The passes of the pipeline that change the kernels. Raises SassirError where one of them refuses."""
+    module = read_module(entry.cubin.read_bytes(), str(entry.cubin))
+    if case is not None:
+        attach_facts(module, launch_facts(case, entry.file.facts, ARCH))
+    found, before = set[str](), ""
+    with collection_paused():
+        for step in pipeline.all_passes():
+            step.apply(Context(), module)
+            after = str(module)
+            if after != before:
+                found.add(step.name)
+            before = after
+    return found & {name_of(text) for text in pipeline.passes}
+
+
+def make(entry: Entry, pipeline: Pipeline, folder: Path) -> Iterator[Candidate]:
+    """The candidates of one kernel, their cubins written into `folder`: for the facts of the launch that is timed first."""
+    launch, original = entry.file.launch(entry.file.timed[0]), entry.cubin.read_bytes()
+    case = launch if pipeline.name != "default" else None
+
+    def optimised(chosen: Pipeline) -> Optimised:
+        return optimise_cubin(original, str(entry.cubin), chosen, entry.file.facts, case)
+
+    def microseconds(cubin: bytes) -> float:
+        return sum([step.microseconds for step in predict_static(cubin, entry.kernel, launch, entry.file.facts)])
+
+    whole, complete = optimised(pipeline), f"{entry.kernel}.cubin"
+    if not all(outcome.changed for outcome in whole.outcomes):
+        return
+    (folder / complete).write_bytes(whole.cubin)
+    after = microseconds(whole.cubin)
+    for skipped in sorted(changing(entry, case, pipeline)):
+        other = optimised(leave_out(pipeline, skipped)).cubin
+        if other != whole.cubin:
+            without = f"{entry.kernel}.{skipped}.cubin"
+            (folder / without).write_bytes(other)
+            yield Candidate(skipped, entry.kernel, launch.name, complete, without, round(microseconds(other) / after, 3))
+
+
+def most_telling(candidates: Iterable[Candidate], count: int) -> Iterator[Candidate]:
+    """Of each pass, those that the timing model expects to differ most."""
+    by_pass = defaultdict[str, list[Candidate]](list)
+    for candidate in candidates:
+        by_pass[candidate.skipped].append(candidate)
+    for found in by_pass.values():
+        yield from sorted(found, key=lambda candidate: -abs(math.log(candidate.predicted)))[:count]
+
+
+def make_all(folder: Path, pipeline: Pipeline, kernels: Sequence[str], count: int) -> None:
+    """Fill `folder` with the candidates that tell most, and the index that says what they are."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = list[Candidate]()
+    for entry in find_suite(BENCH, ARCH, kernels):
+        own = list(make(entry, pipeline, folder))
+        found += own
+        print(f"{entry.kernel:18}{', '.join([f'{c.skipped} {c.predicted:.2f}' for c in own])}", flush=True)
+    kept = sorted(most_telling(found, count), key=lambda candidate: (candidate.kernel, candidate.skipped))
+    names = dict.fromkeys([name_of(text) for text in pipeline.passes])
+    unchanged = [name for name in names if all(candidate.skipped != name for candidate in found)]
+    index = {"pipeline": pipeline.name, "unchanged": unchanged, "candidates": [candidate._asdict() for candidate in kept]}
+    (folder / INDEX).write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    needed = {name for candidate in kept for name in (candidate.complete, candidate.without)}
+    for file in folder.glob("*.cubin"):
+        if file.name not in needed:
+            file.unlink()
+    size = sum([file.stat().st_size for file in folder.iterdir()])
+    print(f"{len(kept)} candidates of {len(names) - len(unchanged)} passes, {size / 2**20:.1f} MiB, in {folder}")
+
+
+def measure(worker: Worker, entry: Entry, candidate: Candidate, folder: Path) -> dict[str, Any]:
+    """Check both cubins against the original, and time one against the other."""
+    launch, original = entry.file.launch(candidate.launch), entry.cubin.read_bytes()
+    without, complete = [(folder / name).read_bytes() for name in (candidate.without, candidate.complete)]
+    record = {"pass": candidate.skipped, "kernel": candidate.kernel, "launch": candidate.launch, "predicted": candidate.predicted}
+    for side, cubin in (("without", without), ("with", complete)):
+        result = check(worker, Pair(candidate.kernel, original, cubin), launch)
+        if result.outcome != "equal":
+            return record | {"outcome": result.outcome, "detail": f"{side} the pass: {result.detail}"}
+    try:
+        found = compare_times(worker.call(sample, without, complete, launch, SECONDS))
+    except LaunchError as error:
+        return record | {"outcome": "failed", "detail": str(error)}
+    seconds = {"without": found.original.median, "with": found.candidate.median}
+    return record | {"outcome": "equal", "seconds": seconds, "ratio": found.ratio, "low": found.low, "high": found.high}
+
+
+def measure_all(folder: Path, output: Path, commit: str | None) -> int:
+    """Measure everything in `folder`. Returns 1 if anything failed or computed something else."""
+    index, begin = json.loads((folder / INDEX).read_text(encoding="utf-8")), time.perf_counter()
+    candidates = [Candidate(**fields) for fields in index["candidates"]]
+    entries = {entry.kernel: entry for entry in find_suite(BENCH, ARCH, sorted({candidate.kernel for candidate in candidates}))}
+    records = list[dict[str, Any]]()
+    with Worker() as worker:
+        device = worker.describe_device()
+        for candidate in candidates:
+            record = measure(worker, entries[candidate.kernel], candidate, folder)
+            records.append(record)
+            detail = record.get("detail") or f"{record['ratio']:.3f} ({record['low']:.3f} to {record['high']:.3f})"
+            print(f"{candidate.skipped:24}{candidate.kernel:18}{record['outcome']:10}{detail}", flush=True)
+    head = {"device": device._asdict(), "date": date.today().isoformat(), "commit": commit or find_commit()}
+    head |= {"seconds": round(time.perf_counter() - begin, 1), "pipeline": index["pipeline"], "unchanged": index["unchanged"]}
+    path = output / f"pass-gains-{index['pipeline']}-{device.name.lower().replace(' ', '-')}-{head['date']}.json"
+    output.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(head | {"records": records}, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(records)} pairs in {head['seconds']} s; written to {path}")
+    return int(any(record["outcome"] != "equal" for record in records))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    step = parser.add_mutually_exclusive_group(required=True)
+    step.add_argument("--make", type=Path, metavar="DIR", help="write the candidates into this folder")
+    step.add_argument("--measure", type=Path, metavar="DIR", help="measure those in this folder")
+    parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="to make candidates of (default: all)")
+    parser.add_argument("-p", "--pipeline", default="launch", help="launch or default")
+    parser.add_argument("-n", "--count", type=int, default=KERNELS, help=f"kernels for each pass (default: {KERNELS})")
+    parser.add_argument("-o", "--output", type=Path, default=BENCH / "results", metavar="OUT")
+    parser.add_argument("--commit", help="what to record as commit, where git does not know")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", SassirWarning)
+    if options.measure:
+        return measure_all(options.measure, options.output, options.commit)
+    make_all(options.make, read_pipeline(options.pipeline), options.kernels, options.count)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except SassirError as error:
+        print(f"pass_gains: {error}", file=sys.stderr)
+        sys.exit(1)
