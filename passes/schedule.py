@@ -32,6 +32,8 @@ WORTHWHILE = 0.95
 HIDING = 2
 """How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
 evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
+ANY_GRID = 2
+"""The same again where nobody states the grid: it may leave most of a multiprocessor empty (nbody: 8 of 64 warps)."""
 ATTEMPTS = 3
 """Orders that are tried for one block, each with fewer registers, until one of them costs no warp."""
 
@@ -117,7 +119,8 @@ class _Scheduler:
 
     def _is_hidden(self, found: Graph, cycles: int) -> bool:
         """While one warp waits in the block, the others issue enough: another order does not help. They wait for each other at barriers."""
-        return HIDING * cycles <= self.warps * len(found.ops) and not any([_is_barrier(op) for op in found.ops])
+        wanted = HIDING * cycles * (ANY_GRID if self.facts.grid is None else 1)
+        return wanted <= self.warps * len(found.ops) and not any([_is_barrier(op) for op in found.ops])
 
 
 def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:

@@ -16,7 +16,7 @@ from sassir.analysis.flow import Flow
 from sassir.analysis.loops import Loops
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
-from sassir.machine.scoreboards import BANKS, bank
+from sassir.machine.register_file import BANKS, bank
 
 
 class Neighbours:

@@ -23,7 +23,7 @@ from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R, file_of
-from sassir.machine.scoreboards import bank
+from sassir.machine.register_file import bank
 
 Places = dict[SSAValue, int]
 """The register of each value."""

@@ -21,7 +21,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import forwarded
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
-from sassir.machine.scoreboards import bank
+from sassir.machine.register_file import bank
 
 
 class Plan:

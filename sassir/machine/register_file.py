@@ -15,6 +15,11 @@ BANKS = 2
 """Register R of a thread is in bank R % BANKS."""
 
 
+def bank(register: int) -> int:
+    """The bank of a general register."""
+    return register % BANKS
+
+
 class Read(NamedTuple):
     """A register that an instruction reads."""
 
@@ -36,9 +41,9 @@ class RegisterFile:
         """The cycles in which the banks give what an instruction reads; 1 if it reads nothing there."""
         wanted: list[set[int]] = [set() for _ in range(BANKS)]
         for slot, register, kept in reads:
-            bank = register % BANKS
-            if self.kept.pop((slot, bank), None) != register:
-                wanted[bank].add(register)
+            where = bank(register)
+            if self.kept.pop((slot, where), None) != register:
+                wanted[where].add(register)
             if kept:
-                self.kept[slot, bank] = register
+                self.kept[slot, where] = register
         return max(1, *[len(registers) for registers in wanted])

@@ -147,7 +147,8 @@ def tidy(kernel: KernelOp) -> None:
 
 def drop_private_labels(kernel: KernelOp) -> None:
     """Drop the private labels that no instruction names, which would keep blocks apart."""
-    used = {op.place.data for block in kernel.body.blocks for op in internals.operations(block) if isinstance(op, SassInstruction) and op.place is not None}
+    instructions = [op for block in kernel.body.blocks for op in internals.operations(block) if isinstance(op, SassInstruction)]
+    used = {op.place.data for op in instructions if op.place is not None}
     for block in kernel.body.blocks:
         for op in [o for o in block.ops if isinstance(o, LabelOp)]:
             if op.private is not None and op.label.data not in used:
