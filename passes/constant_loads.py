@@ -7,14 +7,17 @@ be waited for with an atomic, a fence or a strong load: a kernel that has one st
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
 from sassir.analysis.memory import access
+from sassir.analysis.pointers import pointers_of
 from sassir.dialect.facts import KernelFacts, facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
@@ -41,18 +44,19 @@ class ConstantLoads(ModulePass):
 def mark_constant_loads(kernel: KernelOp, facts: KernelFacts, arch: str) -> int:
     """Returns the number of loads marked."""
     ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
-    written = _written(ops, facts) if facts.noalias else None
+    pointers = pointers_of(kernel.body, facts)
+    written = _written(ops, pointers) if facts.noalias else None
     if written is None:
         return 0
     marked = 0
     for op in ops:
-        this = access(op, facts) if op.MNEMONIC == "LDG" else None
+        this = access(op, pointers) if op.MNEMONIC == "LDG" else None
         if this is not None and not this.constant and this.pointer is not None and this.pointer not in written:
             marked += _mark(op, arch)
     return marked
 
 
-def _written(ops: list[SassInstruction], facts: KernelFacts) -> set[int] | None:
+def _written(ops: list[SassInstruction], pointers: Mapping[SSAValue, int]) -> set[int] | None:
     """The pointer parameters of all buffers that are written; None if that is not known, or the kernel may wait for another one."""
     found: set[int] = set()
     for op in ops:
@@ -60,7 +64,7 @@ def _written(ops: list[SassInstruction], facts: KernelFacts) -> set[int] | None:
         if does.ordered and op.MNEMONIC not in _WITHIN_BLOCKS:
             return None
         if "global" in does.stores:
-            this = access(op, facts)
+            this = access(op, pointers)
             if this is None or this.pointer is None:
                 return None
             found.add(this.pointer)
