@@ -18,6 +18,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-check-allocation": "check_allocation.CheckAllocation",
     "sass-check-schedule": "check_schedule.CheckSchedule",
     "sass-collapse-sums": "collapse_sums.CollapseSums",
+    "sass-constant-loads": "constant_loads.ConstantLoads",
     "sass-convert-branches": "convert_branches.ConvertBranches",
     "sass-dce": "dce.DeadCodeElimination",
     "sass-divide": "divide.Divide",

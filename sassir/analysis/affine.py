@@ -141,12 +141,12 @@ class Affine:
             return Form(numbers[1] << WORD_BITS | numbers[0], ())
         if numbers[1] == 0:
             return self.extended(low, False)
-        if not isinstance(op, SassInstruction) or not isinstance(upper, SassInstruction) or not depth:
-            return itself
-        if op.guard is not None or upper.guard is not None:
+        if not isinstance(upper, SassInstruction) or upper.guard is not None or not depth:
             return itself
         if _is_sign_of(upper, high, low):
             return self.extended(low, True)
+        if not isinstance(op, SassInstruction) or op.guard is not None:
+            return itself
         if op is upper:
             return self._single(op, depth - 1) or itself
         return self._carried(op, upper, low, high, depth - 1) or itself

@@ -1,0 +1,83 @@
+"""sass-constant-loads: loads of buffers that the kernel does not write become `.CONSTANT`, PTX's `ld.global.nc`.
+
+That promises memory which nobody writes while the kernel runs. Threads of the kernel do not where every store goes to the buffer
+of another pointer parameter, which the fact `noalias` tells apart. Another kernel might, at the same time, but its data could only
+be waited for with an atomic, a fence or a strong load: a kernel that has one stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from sassir.analysis.effects import effects
+from sassir.analysis.memory import access
+from sassir.analysis.pointers import pointers_of
+from sassir.dialect.facts import KernelFacts, facts_of, record_use
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
+from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.simplify import replace
+
+_WITHIN_BLOCKS = frozenset({"BAR", "NOP"})
+"""Order accesses, but wait for no other kernel."""
+
+
+@dataclass(frozen=True)
+class ConstantLoads(ModulePass):
+    """Marks loads from buffers that nobody writes."""
+
+    name = "sass-constant-loads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, arch in free_kernels(op):
+            if mark_constant_loads(kernel, facts_of(kernel), arch):
+                record_use(kernel, ["noalias"])
+
+
+def mark_constant_loads(kernel: KernelOp, facts: KernelFacts, arch: str) -> int:
+    """Returns the number of loads marked."""
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    pointers = pointers_of(kernel.body, facts)
+    written = _written(ops, pointers) if facts.noalias else None
+    if written is None:
+        return 0
+    marked = 0
+    for op in ops:
+        this = access(op, pointers) if op.MNEMONIC == "LDG" else None
+        if this is not None and not this.constant and this.pointer is not None and this.pointer not in written:
+            marked += _mark(op, arch)
+    return marked
+
+
+def _written(ops: list[SassInstruction], pointers: Mapping[SSAValue, int]) -> set[int] | None:
+    """The pointer parameters of all buffers that are written; None if that is not known, or the kernel may wait for another one."""
+    found: set[int] = set()
+    for op in ops:
+        does = effects(op)
+        if does.ordered and op.MNEMONIC not in _WITHIN_BLOCKS:
+            return None
+        if "global" in does.stores:
+            this = access(op, pointers)
+            if this is None or this.pointer is None:
+                return None
+            found.add(this.pointer)
+    return found
+
+
+def _mark(op: SassInstruction, arch: str) -> bool:
+    name, system, _ = name_of(op).partition(".SYS")
+    new = rewritten(op, f"{name}.CONSTANT{system}", arguments_of(op), op.reads)
+    if not encodable(new, arch):
+        new.erase()
+        return False
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    replace(op, new.results)
+    return True
