@@ -2,15 +2,16 @@
 
 All threads go side by side, a value is an array. What comes from memory, from other lanes or from outside of the kernel is not
 known, and a branch that depends on it is taken both ways. The part of the code with the lowest address goes first, so that
-threads come together again. For estimates only: a loop is left after `TURNS` turns, and the block is the first of its grid.
+threads come together again. For estimates only: the block is the first of its grid, and a loop is left after `TURNS` turns, unless
+they are what is asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import prod
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ from sassir.isa.semantics.evaluator import Array, Flags
 
 TURNS = 16
 """How often a block of code runs at most."""
+ALL_TURNS = 4096
+"""How often blocks of code run at most, all together, where all turns are asked for."""
 
 Lookup = Callable[[SSAValue], "Array | None"]
 """What the threads have for a value: one entry each, or one for all; None if that is not known."""
@@ -36,14 +39,36 @@ Visit = Callable[[SassInstruction, Lookup, Flags], None]
 """Takes an operation, the values before it, and the threads that run it or may do so."""
 
 
+class Passes(NamedTuple):
+    """Where the threads of a dry run went."""
+
+    edges: Mapping[tuple[Block, Block], int]
+    """How many of them went from one block of code to the other, all times together."""
+    undecided: frozenset[Block]
+    """Blocks that end in a branch that depends on what is not known."""
+
+
+def dry_passes(kernel: KernelOp, known: Propagation, threads: Dim3) -> Passes | None:
+    """Where one block of `threads` goes in `kernel`; None if blocks of code run more than `ALL_TURNS` times."""
+    run = _DryRun(kernel, known, threads, (), lambda op, lookup, active: None, all_turns=True)
+    if not run.run():
+        return None
+    edges = {(run.blocks[a], run.blocks[b]): threads for (a, b), threads in run.edges.items()}
+    return Passes(edges, frozenset([run.blocks[b] for b in run.undecided]))
+
+
 def dry_run(kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit) -> None:
     """Run `kernel` with one block of `threads`, and let `visit` see the operations `watched` as often as they run."""
-    _DryRun(kernel, known, threads, watched, visit).run()
+    _DryRun(kernel, known, threads, watched, visit, all_turns=False).run()
 
 
 class _DryRun:
-    def __init__(self, kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit) -> None:
+    def __init__(
+        self, kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit, all_turns: bool
+    ) -> None:
         self.known = known
+        self.all_turns = all_turns
+        """A loop whose end is known runs to its end."""
         self.watched = watched
         self.visit = visit
         self.size = prod(threads)
@@ -56,13 +81,21 @@ class _DryRun:
         self.arriving: dict[int, Flags] = {0: np.ones(self.size, np.bool_)}
         """The threads that are at the start of a block."""
         self.runs: Counter[int] = Counter()
+        self.edges: Counter[tuple[int, int]] = Counter()
+        self.undecided: set[int] = set()
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Run to the end; False if that would take too long, which a run of at most `TURNS` turns never does."""
+        left = ALL_TURNS
         while self.arriving:
+            if self.all_turns and not left:
+                return False
+            left -= 1
             number = min(self.arriving)
             active = self.arriving.pop(number)
             self.runs[number] += 1
             self._run(self.blocks[number], number, active)
+        return True
 
     def _run(self, block: Block, number: int, active: Flags) -> None:
         for op in self.steps[number]:
@@ -71,21 +104,23 @@ class _DryRun:
         if last is None:
             return
         edges = [(self.number[s], values) for s, values in zip(last.successors, forwarded(last), strict=False)]
-        taken = self._taken(last, len(edges), active)
-        tired = [target <= number and self.runs[target] >= TURNS for target, _ in edges]
+        taken = self._taken(last, number, len(edges), active)
+        endless = self.all_turns and number not in self.undecided
+        tired = [target <= number and self.runs[target] >= TURNS and not endless for target, _ in edges]
         rest = np.logical_or.reduce([np.zeros(self.size, np.bool_), *[t for t, stop in zip(taken, tired, strict=True) if stop]])
         for (target, values), threads, stop in zip(edges, taken, tired, strict=True):
-            if not stop:
+            if not stop and (threads | rest).any():
+                self.edges[number, target] += int((threads | rest).sum())
                 self._send(target, values, threads | rest)
 
-    def _taken(self, last: Operation, edges: int, active: Flags) -> list[Flags]:
+    def _taken(self, last: Operation, number: int, edges: int, active: Flags) -> list[Flags]:
         """The threads that go along each edge."""
         holds = self._guard(last) if decides(last) else None
+        if holds is None and edges > 1:
+            self.undecided.add(number)
         return [active] * edges if holds is None else [active & holds, active & ~holds]
 
     def _send(self, target: int, values: Sequence[SSAValue], threads: Flags) -> None:
-        if not threads.any():
-            return
         passed = [self.lookup(value) for value in values]
         for argument, value in zip(self.blocks[target].args, passed, strict=True):
             self._set(argument, value, threads)

@@ -13,6 +13,9 @@ from sassir.machine.hierarchy import LINE, SECTOR
 from sassir.translate.flow import Flow
 
 LANES = 32
+Went = Mapping[tuple[int, int], int]
+"""How many threads go from one basic block to another, out of blocks of which that is known."""
+NOWHERE: Went = {}
 TRIPS = 16
 """Iterations that a loop is taken to make where nobody says."""
 
@@ -50,18 +53,20 @@ def static_profile(
     flow: Flow,
     cfg: Cfg,
     loops: Loops,
-    trips: Mapping[int, int],
+    trips: Mapping[int, float],
     traffic: Mapping[int, Traffic],
     assumed: int = TRIPS,
+    went: Went = NOWHERE,
 ) -> Profile:
     """A profile from the code alone.
 
     `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. `traffic`, by line,
-    of accesses whose addresses are known; in others neighbouring threads access neighbours, all in memory. A branch that can
-    pass by a loop goes into it, one to a call (the slow way of a division) is not taken, others go each way equally often.
+    of accesses whose addresses are known; in others neighbouring threads access neighbours, all in memory. A branch goes where
+    threads `went`; where that is not known, one that can pass by a loop goes into it, one to a call (the slow way of a division) is
+    not taken, and others go each way equally often.
     """
     calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
-    entries = _entries(cfg, loops, calls)
+    entries = _entries(cfg, loops, calls, went)
     executions = [0.0] * len(code)
     for b, block in enumerate(flow.blocks):
         often = entries[b]
@@ -78,10 +83,11 @@ def static_profile(
     return Profile(executions, executions, moved, source, unknown)
 
 
-def _entries(cfg: Cfg, loops: Loops, calls: Collection[int]) -> list[float]:
+def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], went: Went) -> list[float]:
     """For each block, how often it is entered from the first if every loop runs once. What leaves a loop is shared by its exits."""
     inside = {loop: frozenset(loop.blocks()) for loop in loops.loops}
-    exits = {loop: max(1, sum(s not in inside[loop] for b in inside[loop] for s in cfg.successors[b])) for loop in loops.loops}
+    leaving = {loop: [(b, s) for b in inside[loop] for s in cfg.successors[b] if s not in inside[loop]] for loop in loops.loops}
+    exits = {loop: _shares(edges, went) for loop, edges in leaving.items()}
     rank = {block: i for i, block in enumerate(cfg.order)}
     entries = [float(b == 0) for b in range(len(cfg.order))]
     for b in cfg.order:
@@ -89,12 +95,19 @@ def _entries(cfg: Cfg, loops: Loops, calls: Collection[int]) -> list[float]:
         staying = [s for s in forward if _left(loops.innermost[b], s, inside) is None]
         likely = [s for s in staying if _loop_behind(cfg, loops, s) not in (None, loops.innermost[b])]
         likely = likely or [s for s in staying if s not in calls] or staying
-        for s in likely:
-            entries[s] += entries[b] / len(likely)
+        shares = _shares([(b, s) for s in (staying if any((b, s) in went for s in staying) else likely)], went)
+        for (_, s), share in shares.items():
+            entries[s] += entries[b] * share
         for s in forward:
             if (loop := _left(loops.innermost[b], s, inside)) is not None:
-                entries[s] += entries[loop.header] / exits[loop]
+                entries[s] += entries[loop.header] * exits[loop][b, s]
     return entries
+
+
+def _shares(edges: Sequence[tuple[int, int]], went: Went) -> dict[tuple[int, int], float]:
+    """The share of each edge in what goes along all of them: as many as went there, or the same for each if none did."""
+    total = sum([went.get(edge, 0) for edge in edges])
+    return {edge: went.get(edge, 0) / total if total else 1 / len(edges) for edge in edges}
 
 
 def _loop_behind(cfg: Cfg, loops: Loops, block: int) -> Loop | None:

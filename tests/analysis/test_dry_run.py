@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Region
 
 from sassir.analysis.arguments import arguments
-from sassir.analysis.dry_run import TURNS, Lookup, dry_run
+from sassir.analysis.dry_run import TURNS, Lookup, Passes, dry_passes, dry_run
 from sassir.analysis.propagation import Propagation
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
@@ -99,3 +99,32 @@ def test_a_guard_keeps_the_value_of_this_turn(lift: Lift) -> None:
     """
     values = [value for value, _ in stored(lift, text, (2, 1, 1))]
     assert [None if value is None else value.tolist() for value in values] == [[100, 100], [2, 2], [3, 3]]
+
+
+def passes(lift: Lift, text: str, threads: tuple[int, int, int] = (8, 1, 1)) -> Passes | None:
+    kernel = lift(text).parent
+    assert isinstance(kernel, KernelOp)
+    return dry_passes(kernel, Propagation(kernel, KernelFacts(block=threads), "sm_90"), threads)
+
+
+def test_all_turns_of_a_loop_whose_end_is_known_are_counted(lift: Lift) -> None:
+    found = passes(lift, LOOP.format(bound="0x64"))
+    assert found is not None
+    again = [threads for (source, target), threads in found.edges.items() if source is target]
+    assert (again, found.undecided) == ([99 * 8], frozenset())
+
+
+def test_threads_are_counted_that_stay_in_a_loop(lift: Lift) -> None:
+    found = passes(lift, LOOP.format(bound="R0"), (5, 1, 1))
+    assert found is not None
+    assert [threads for (source, target), threads in found.edges.items() if source is target] == [3 + 2 + 1]
+
+
+def test_a_loop_that_depends_on_memory_has_no_known_end(lift: Lift) -> None:
+    found = passes(lift, "LDS R1, [RZ]\nIADD3 R2, R2, 0x1, RZ\nISETP.NE.AND P0, PT, R2, R1, PT\n@P0 BRA .-0x20\nEXIT")
+    assert found is not None
+    assert len(found.undecided) == 1
+
+
+def test_a_run_that_takes_too_long_is_given_up(lift: Lift) -> None:
+    assert passes(lift, LOOP.format(bound="0x7000")) is None

@@ -122,3 +122,13 @@ def test_an_access_that_no_thread_makes(written: Written) -> None:
     (block,) = predict(function, find_flow(function, {}), "sm_90", Shape(1, 256, 32, 0), profile).blocks
     assert "lsu" not in block.utilisation
     assert block.utilisation["issue"] > 0
+
+
+@pytest.mark.parametrize(("kernel", "case"), [("dgemv_col", "medium"), ("conv3x3", "medium"), ("sgemm_naive", "medium")])
+def test_a_dry_run_says_how_often_loops_run_that_count_in_other_ways(kernel: str, case: str) -> None:
+    """ptxas unrolls by 16, 8, 4 and 1 in turn; the sizes of the launch decide which of these loops run. Measured: docs/timing.md."""
+    file = read_launch_file(ROOT / "bench" / "launch" / f"{kernel}.toml")
+    (found,) = predict_static((CUBINS / f"{kernel}.sm_90.cubin").read_bytes(), kernel, file.launch(case), file.facts)
+    measured = {"dgemv_col": 223.0, "conv3x3": 353.0, "sgemm_naive": 60.4}[kernel]
+    assert found.assumed == 0
+    assert found.microseconds == pytest.approx(measured, rel=0.25)
