@@ -42,7 +42,7 @@ MEMORY_BOUND = 0.7
 
 SEEN = {
     "aes_tconst": "the constant cache: cycles of an address",
-    "black_scholes": "MUFU: cycles until the result",
+    "black_scholes": "MUFU: cycles until the result, which were measured by themselves later",
     "cupy_ew3d": "MUFU",
     "cupy_silu_f16": "how soon blocks follow each other",
     "cupy_where": "the same",
