@@ -13,6 +13,7 @@ import argparse
 import math
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os.path import relpath
@@ -23,6 +24,7 @@ from gains import bounds, gains, reasons, totals
 from newest import RESULTS, newest
 
 ROOT = Path(__file__).parents[1]
+DECIDED = ROOT / "bench" / "decided.toml"
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 _BLOCK = re.compile(r"(?P<begin><!-- figures: (?P<kind>\S+) (?P<name>\S+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
@@ -106,6 +108,15 @@ def verification(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{len(seconds)} pairs: {seconds[len(seconds) // 2]} s of processor time in the middle, {seconds[-1]} s at most."
 
 
+def speed(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/schedule_speed.py found."""
+    yield "instructions a second of processor time, one core.\n"
+    names = list(found["kernels"][0]["per_second"])
+    yield f"| instructions | {' | '.join(names)} |\n|---{'|---' * len(names)}|"
+    for row in found["kernels"]:
+        yield f"| {row['instructions']:,} | {' | '.join([f'{count:,}' for count in row['per_second'].values()])} |"
+
+
 def timing(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/timing_model.py found."""
     total = found["summary"]
@@ -144,6 +155,20 @@ def passes(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| `{name}` | no kernel of the suite needs it | | | |"
 
 
+def decided(found: Mapping[str, Any]) -> Iterator[str]:
+    """The launches that became faster or slower, with the reasons of bench/decided.toml."""
+    reasons = tomllib.loads(DECIDED.read_text("utf-8"))["sass-schedule" if "sass-schedule" in found["pipeline"] else "sass-assign-control"]
+    measured = [(r["kernel"], r["launch"], r["measured"]["comparison"]) for r in found["results"] if r["measured"]]
+    ratios = [comparison["ratio"] for _, _, comparison in measured]
+    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    yield f"{len(measured)} launches, geometric mean {mean:.3f}; {_count(c['verdict'] for _, _, c in measured)}.\n"
+    yield "| kernel | launch | original / candidate | 99 % interval | why |\n|---|---|---|---|---|"
+    for kernel, launch, comparison in sorted(measured, key=lambda row: -row[2]["ratio"]):
+        if comparison["verdict"] != "same":
+            numbers = f"{comparison['ratio']:.3f} | {comparison['low']:.3f} to {comparison['high']:.3f}"
+            yield f"| {kernel} | {launch} | {numbers} | {reasons.get(kernel, 'not explained yet')} |"
+
+
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "suite": suite,
     "gains": gains,
@@ -158,6 +183,8 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "verification": verification,
     "forms": forms,
     "timing": timing,
+    "decided": decided,
+    "speed": speed,
 }
 
 

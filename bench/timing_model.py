@@ -43,7 +43,7 @@ CHANGE = 1.02
 
 SEEN = {
     "aes_tconst": "the constant cache: cycles of an address",
-    "black_scholes": "MUFU: cycles until the result",
+    "black_scholes": "MUFU: cycles until the result, which were measured by themselves later",
     "cupy_ew3d": "MUFU",
     "cupy_silu_f16": "how soon blocks follow each other",
     "cupy_where": "the same",
