@@ -90,8 +90,8 @@ class _Scheduler:
         return most
 
     def _warps(self, used: int) -> float:
-        """Warps of each scheduler, if so many registers are in use."""
-        return running_warps(self.arch, used, self.facts, self.bounds) / SCHEDULERS
+        """Warps of each scheduler, if so many registers are in use; some, since what a block has no room for is spilled."""
+        return max(running_warps(self.arch, used, self.facts, self.bounds), 1) / SCHEDULERS
 
     def _order(self, b: int) -> bool:
         found = self.graphs[b]

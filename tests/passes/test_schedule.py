@@ -1,0 +1,30 @@
+"""sass-schedule where registers are short."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+
+from sassir.asm import INSTRUCTION_BYTES, Function, Line
+from sassir.asm.parse import parse_instruction
+from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts
+from sassir.passes.schedule import Schedule
+from sassir.passes.virtualise import Virtualise
+from sassir.translate.lift import ARCH, lift_function
+
+
+def test_a_block_of_which_no_warp_could_run_before_values_are_spilled_is_scheduled() -> None:
+    """80 values at a time, where a block of 1,024 threads leaves 64 registers for each."""
+    loads = [f"LDS R{i + 1}, [R0+{4 * i:#x}]" for i in range(80)]
+    sums = [f"FADD R{i + 1}, R{i + 1}, R{i + 2}" for i in range(79)]
+    stores = [f"STS [R0+{4 * i:#x}], R{i + 1}" for i in range(80)]
+    text = ["S2R R0, SR_TID.X", "IMAD.SHL.U32 R0, R0, 0x4, RZ", *loads, *sums, *stores, "EXIT"]
+    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
+    kernel = lift_function(Function("k", None, lines, {}), {})
+    kernel.attributes[FACTS] = FactsAttr(KernelFacts(block=(1024, 1, 1), grid=(1000, 1, 1)))
+    module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
+    Virtualise().apply(Context(), module)
+    before = sorted(op.name for block in kernel.body.blocks for op in block.ops)
+    Schedule().apply(Context(), module)
+    module.verify()
+    assert sorted(op.name for block in kernel.body.blocks for op in block.ops) == before
