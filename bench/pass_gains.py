@@ -1,6 +1,6 @@
 """What each pass gains: kernels of the suite with the whole pipeline, and with one pass left out of it.
 
-    python bench/pass_gains.py --make DIR               # anywhere, some minutes: the candidates, two cubins for each pass and kernel
+    python bench/pass_gains.py --make DIR [-j JOBS]     # anywhere, minutes on one core: the candidates, two cubins a pass and kernel
     python bench/pass_gains.py --measure DIR -o OUT     # on a GPU, two seconds for each: times `without` against `with`
 
 `--make` runs the pipeline once over each kernel and looks which passes change it; only these are left out, one at a time. Of the
@@ -19,7 +19,9 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -87,8 +89,9 @@ def changing(entry: Entry, case: Launch | None, pipeline: Pipeline) -> set[str]:
     return found & {name_of(text) for text in pipeline.passes}
 
 
-def make(entry: Entry, pipeline: Pipeline, folder: Path) -> Iterator[Candidate]:
+def make(pipeline: Pipeline, folder: Path, entry: Entry) -> list[Candidate]:
     """The candidates of one kernel, their cubins written into `folder`: for the facts of the launch that is timed first."""
+    warnings.simplefilter("ignore", SassirWarning)
     launch, original = entry.file.launch(entry.file.timed[0]), entry.cubin.read_bytes()
     case = launch if pipeline.name != "default" else None
 
@@ -100,7 +103,8 @@ def make(entry: Entry, pipeline: Pipeline, folder: Path) -> Iterator[Candidate]:
 
     whole, complete = optimised(pipeline), f"{entry.kernel}.cubin"
     if not all(outcome.changed for outcome in whole.outcomes):
-        return
+        return []
+    found = list[Candidate]()
     (folder / complete).write_bytes(whole.cubin)
     after = microseconds(whole.cubin)
     for skipped in sorted(changing(entry, case, pipeline)):
@@ -108,7 +112,8 @@ def make(entry: Entry, pipeline: Pipeline, folder: Path) -> Iterator[Candidate]:
         if other != whole.cubin:
             without = f"{entry.kernel}.{skipped}.cubin"
             (folder / without).write_bytes(other)
-            yield Candidate(skipped, entry.kernel, launch.name, complete, without, round(microseconds(other) / after, 3))
+            found.append(Candidate(skipped, entry.kernel, launch.name, complete, without, round(microseconds(other) / after, 3)))
+    return found
 
 
 def most_telling(candidates: Iterable[Candidate], count: int) -> Iterator[Candidate]:
@@ -120,14 +125,14 @@ def most_telling(candidates: Iterable[Candidate], count: int) -> Iterator[Candid
         yield from sorted(found, key=lambda candidate: -abs(math.log(candidate.predicted)))[:count]
 
 
-def make_all(folder: Path, pipeline: Pipeline, kernels: Sequence[str], count: int) -> None:
+def make_all(folder: Path, pipeline: Pipeline, kernels: Sequence[str], count: int, jobs: int) -> None:
     """Fill `folder` with the candidates that tell most, and the index that says what they are."""
     folder.mkdir(parents=True, exist_ok=True)
-    found = list[Candidate]()
-    for entry in find_suite(BENCH, ARCH, kernels):
-        own = list(make(entry, pipeline, folder))
-        found += own
-        print(f"{entry.kernel:18}{', '.join([f'{c.skipped} {c.predicted:.2f}' for c in own])}", flush=True)
+    entries, found = find_suite(BENCH, ARCH, kernels), list[Candidate]()
+    with ProcessPoolExecutor(jobs) as pool:
+        for entry, own in zip(entries, pool.map(partial(make, pipeline, folder), entries), strict=True):
+            found += own
+            print(f"{entry.kernel:18}{', '.join([f'{c.skipped} {c.predicted:.2f}' for c in own])}", flush=True)
     kept = sorted(most_telling(found, count), key=lambda candidate: (candidate.kernel, candidate.skipped))
     names = dict.fromkeys([name_of(text) for text in pipeline.passes])
     unchanged = [name for name in names if all(candidate.skipped != name for candidate in found)]
@@ -187,14 +192,14 @@ def main() -> int:
     step.add_argument("--measure", type=Path, metavar="DIR", help="measure those in this folder")
     parser.add_argument("kernels", nargs="*", metavar="KERNEL", help="to make candidates of (default: all)")
     parser.add_argument("-p", "--pipeline", default="launch", help="launch or default")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes that make candidates (default: 1)")
     parser.add_argument("-n", "--count", type=int, default=KERNELS, help=f"kernels for each pass (default: {KERNELS})")
     parser.add_argument("-o", "--output", type=Path, default=BENCH / "results", metavar="OUT")
     parser.add_argument("--commit", help="what to record as commit, where git does not know")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", SassirWarning)
     if options.measure:
         return measure_all(options.measure, options.output, options.commit)
-    make_all(options.make, read_pipeline(options.pipeline), options.kernels, options.count)
+    make_all(options.make, read_pipeline(options.pipeline), options.kernels, options.count, options.jobs)
     return 0
 
 
