@@ -185,14 +185,29 @@ def optimise_or_keep(
     except SassirError as error:
         warnings.warn(f"{where}: no prediction: {error}", SassirWarning, stacklevel=2)
         return made, {}
-    slower = {kernel for kernel, gain in gains.items() if gain < LOSS}
-    if not slower:
-        return made, gains
-    again = optimise_cubin(original, where, pipeline, stated, case, kernels, slower)
-    outcomes = [_kept(o, gains[o.kernel]) if o.kernel in slower else o for o in made.outcomes]
-    return again._replace(outcomes=tuple(outcomes)), gains
+    slower = {k: f"the timing model expects it to take {1 / gain:.2f} times as long" for k, gain in gains.items() if gain < LOSS}
+    return give_back(made, slower, original, where, pipeline, stated, case), gains
 
 
-def _kept(outcome: Outcome, gain: float) -> Outcome:
-    reason = outcome.reason or f"the timing model expects it to take {1 / gain:.2f} times as long"
+def give_back(
+    made: Optimised,
+    reasons: Mapping[str, str],
+    original: bytes,
+    where: str,
+    pipeline: Pipeline,
+    stated: Facts | None = None,
+    case: Launch | None = None,
+) -> Optimised:
+    """What `optimise_cubin` made, with some kernels as they were: `reasons` by name. The other arguments are those it was made with."""
+    if not any(o.changed and o.kernel in reasons for o in made.outcomes):
+        return made
+    kept = {o.kernel for o in made.outcomes if not o.changed or o.kernel in reasons}
+    changed = [o.kernel for o in made.outcomes if o.kernel not in kept]
+    again = optimise_cubin(original, where, pipeline, stated, case, changed, kept)
+    return again._replace(outcomes=tuple([_kept(o, reasons.get(o.kernel, "")) for o in made.outcomes]))
+
+
+def _kept(outcome: Outcome, reason: str) -> Outcome:
+    if not reason or not outcome.changed:
+        return outcome
     return Outcome(outcome.kernel, False, reason, (outcome.instructions[0], outcome.instructions[0]), ())

@@ -5,65 +5,124 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sassir.cli.extract import read_file
-from sassir.cli.verify import choose_launches, lines
+from sassir.cli.verify import add_gpu_arguments, choose_launches, lines, open_worker
 from sassir.cubin.host import select_cubin
-from sassir.launch import Launch, LaunchFile, read_launch_file
+from sassir.errors import LaunchError
+from sassir.launch import Facts, Launch, LaunchFile, read_launch_file
 
 if TYPE_CHECKING:
+    from sassir.gpu import Worker
+    from sassir.gpu.statistics import Comparison
     from sassir.optimize import Optimised, Pipeline
+    from sassir.verify.ladder import Rung
     from sassir.verify.report import Report
 
-HELP = "optimise the kernels of a cubin, verify the result, and write it with a certificate"
+HELP = "optimise the kernels of a cubin, verify and measure the result, and write it with a certificate"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("file", type=Path, help="cubin, fatbin, library or executable")
     parser.add_argument("--arch", help="which cubin of a file with several, for example sm_90")
-    parser.add_argument("--launch", type=Path, metavar="TOML", help="launch file: gives facts, and launches to verify with")
+    parser.add_argument("--launch", type=Path, metavar="TOML", help="launch file: gives facts, and launches to verify and measure with")
     parser.add_argument("--case", metavar="NAME", help="the launch that the result is for (default: the first one)")
     parser.add_argument("-p", "--pipeline", help="default (no facts), launch, or a TOML file (default: launch with --launch)")
     parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable")
+    add_gpu_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, help="where to write the cubin (default: FILE.opt.cubin)")
     parser.add_argument("--certificate", type=Path, metavar="JSON", help="where to write the certificate (default: beside the cubin)")
 
 
+class _Job(NamedTuple):
+    """What is optimised, how, and with what it is tried."""
+
+    original: bytes
+    where: str
+    pipeline: Pipeline
+    kernels: Sequence[str]
+    file: LaunchFile | None
+    case: Launch | None
+    """The launch whose facts are used."""
+    worker: Worker | None
+    """The GPU, if there is one for this code and launches to run on it."""
+
+    @property
+    def stated(self) -> Facts | None:
+        return self.file.facts if self.file is not None else None
+
+
 def run(args: argparse.Namespace) -> int:
     """Print a table and the layers of verification. Returns 1, and writes the original, if the result does not hold."""
+    from sassir.cli.optimize_table import Gains, as_json, print_table
     from sassir.optimize import optimise_or_keep, read_pipeline
     from sassir.verify.certificate import certificate
 
-    original = select_cubin(read_file(args.file), str(args.file), args.arch).data
+    cubin = select_cubin(read_file(args.file), str(args.file), args.arch)
     file = read_launch_file(args.launch) if args.launch is not None else None
+    chosen = file.launch(args.case or next(iter(file.launches))) if file is not None else None
     pipeline = read_pipeline(args.pipeline or ("launch" if file is not None else "default"))
-    case = _case(file, args.case) if pipeline.name != "default" else None
-    made, gains = optimise_or_keep(original, str(args.file), pipeline, file.facts if file else None, case, args.kernel)
-    _print_table(original, made, gains)
-    report = _verify(original, made, file, case, pipeline, args.kernel)
-    for line in lines(report):
+    with ExitStack() as stack:
+        worker, remark = _find_worker(args, cubin.arch, file, stack)
+        case = chosen if pipeline.name != "default" else None
+        job = _Job(cubin.data, str(args.file), pipeline, args.kernel, file, case, worker)
+        made, predicted = optimise_or_keep(job.original, job.where, pipeline, job.stated, case, args.kernel)
+        made, report, measured = _try(job, made)
+    gains = Gains(predicted, measured, file.launches if file is not None else {})
+    print_table(job.original, made, gains, chosen)
+    for line in (remark, *lines(report)):
         print(line)
     output = args.output or args.file.with_suffix(".opt.cubin")
-    kept = made.cubin if report.verdict != "fails" else original
+    kept = made.cubin if report.verdict != "fails" else job.original
     output.write_bytes(kept)
     launches = choose_launches(file, None) if file is not None else []
-    found = certificate(original, kept, report, launches, file.facts if file else None, made.assumptions, ",".join(pipeline.passes))
+    outcomes = as_json(made, gains)
+    found = certificate(job.original, kept, report, launches, job.stated, made.assumptions, ",".join(pipeline.passes), outcomes)
     (args.certificate or output.with_suffix(".json")).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if report.verdict != "fails" else 1
 
 
-def _case(file: LaunchFile | None, name: str | None) -> Launch | None:
-    if file is None:
-        return None
-    return file.launch(name or next(iter(file.launches)))
+def _find_worker(args: argparse.Namespace, arch: str, file: LaunchFile | None, stack: ExitStack) -> tuple[Worker | None, str]:
+    """The GPU to verify and measure on, if there is one, and a line about it. Raises LaunchError where there must be one."""
+    try:
+        if args.no_gpu:
+            raise LaunchError("it is not wanted")
+        if file is None:
+            raise LaunchError("without a launch file nothing can be launched")
+        worker = open_worker(stack)
+        device = worker.describe_device()
+        if device.arch != arch.rstrip("af"):
+            raise LaunchError(f"{device.name} is {device.arch}, the code is for {arch}")
+    except LaunchError as error:
+        if args.gpu:
+            raise
+        return None, f"Times are predicted, no GPU was used: {error}."
+    return worker, f"Measured on {device.name}: medians of launches in turn, and how many times as fast, with its interval at 99 %."
 
 
-def _verify(
-    original: bytes, made: Optimised, file: LaunchFile | None, case: Launch | None, pipeline: Pipeline, kernels: Sequence[str]
-) -> Report:
+def _try(job: _Job, made: Optimised) -> tuple[Optimised, Report, Mapping[str, Comparison]]:
+    """Verify and measure; what is measured to be slower is given back as it was."""
+    from sassir.optimize import give_back
+
+    report = _verify(job, made)
+    if job.worker is None or job.file is None or report.verdict == "fails":
+        return made, report, {}
+    from sassir.gpu.gain import measured_gains, slower_kernels
+    from sassir.verify.assumptions import broken_fact
+
+    arch = job.worker.describe_device().arch
+    names = job.file.timed or job.file.launches
+    launches = [launch for name in names if broken_fact(made.assumptions, launch := job.file.launch(name), job.file.facts, arch) is None]
+    measured = measured_gains(job.worker, job.original, made.cubin, launches)
+    kept = give_back(made, slower_kernels(measured, launches), job.original, job.where, job.pipeline, job.stated, job.case)
+    return kept, report if kept is made else _verify(job, kept), measured
+
+
+def _verify(job: _Job, made: Optimised) -> Report:
     """Climb the ladder with the result; where it is for one launch that is too large to emulate, with what the same pipeline
     makes for the small launches of the file as well."""
     from sassir.optimize import optimise_cubin
@@ -71,35 +130,26 @@ def _verify(
     from sassir.verify.ladder import verify_pair
     from sassir.verify.report import Report
 
-    if file is None:
-        return verify_pair(original, made.cubin, [], assumptions=made.assumptions)
-    small = choose_launches(file, None)
-    known = Original(original)
-    report = verify_pair(known, made.cubin, small, file.facts, assumptions=made.assumptions)
-    if case is None or not any(made.assumptions.values()):
+    known = Original(job.original)
+    if job.file is None:
+        return verify_pair(known, made.cubin, [], assumptions=made.assumptions)
+    small, facts = choose_launches(job.file, None), job.file.facts
+    report = verify_pair(known, made.cubin, small, facts, assumptions=made.assumptions, more=_gpu_rung(job))
+    if job.case is None or not any(made.assumptions.values()):
         return report
     layers = list(report.layers)
+    kept = [outcome.kernel for outcome in made.outcomes if not outcome.changed]
     for launch in small:
-        other = optimise_cubin(original, "the original", pipeline, file.facts, launch, kernels)
-        found = verify_pair(known, other.cubin, [launch], file.facts, assumptions=other.assumptions)
+        other = optimise_cubin(job.original, job.where, job.pipeline, facts, launch, job.kernels, kept)
+        found = verify_pair(known, other.cubin, [launch], facts, assumptions=other.assumptions)
         emulated = [layer for layer in found.layers if layer.name == "emulator"]
         layers += [layer._replace(detail=f"made for launch {launch.name}: {layer.detail}") for layer in emulated]
     return Report(tuple(layers))
 
 
-def _print_table(original: bytes, made: Optimised, gains: Mapping[str, float]) -> None:
-    """The column `predicted` says how many times as fast it is; empty where loops are not known."""
-    from rich.console import Console
-    from rich.table import Table
+def _gpu_rung(job: _Job) -> Sequence[Rung]:
+    if job.worker is None or job.file is None:
+        return ()
+    from sassir.gpu.agreement import GpuRung
 
-    from sassir.cubin.cubin import Cubin
-    from sassir.cubin.summary import summarise
-
-    before, after = ({k.name: k for k in summarise(Cubin.read(data)).kernels} for data in (original, made.cubin))
-    table = Table("kernel", "instructions", "registers", "predicted", "relies on", "kept as it was because", box=None)
-    for outcome in made.outcomes:
-        old, new = before[outcome.kernel], after[outcome.kernel]
-        counts = [f"{a} → {b}" for a, b in (outcome.instructions, (old.registers, new.registers))]
-        predicted = f"{gains[outcome.kernel]:.2f} x" if outcome.kernel in gains else ""
-        table.add_row(outcome.kernel, *counts, predicted, ", ".join(outcome.facts), outcome.reason)
-    Console(markup=False, highlight=False, soft_wrap=True).print(table)
+    return (GpuRung(job.worker, tuple(job.file.launches.values())),)

@@ -15,6 +15,7 @@ from sassir.errors import LaunchError
 from sassir.launch import Launch, LaunchFile, read_launch, read_launch_file
 
 if TYPE_CHECKING:
+    from sassir.gpu import Worker
     from sassir.verify.ladder import Rung
     from sassir.verify.report import Report
 
@@ -30,10 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", action="store_true", help="accept results within the launch file's tolerance: float facts were used")
     seconds = "prove equality with z3, within S seconds a kernel (default: 10)"
     parser.add_argument("--symbolic", type=float, nargs="?", const=10, metavar="S", help=seconds)
+    add_gpu_arguments(parser)
+    parser.add_argument("--json", type=Path, metavar="OUT", help="write the certificate there")
+
+
+def add_gpu_arguments(parser: argparse.ArgumentParser) -> None:
+    """Whether to use a GPU; shared with optimize."""
     device = parser.add_mutually_exclusive_group()
     device.add_argument("--gpu", action="store_true", help="there must be a GPU (default: use one if there is)")
     device.add_argument("--no-gpu", action="store_true", help="do not use a GPU")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write the certificate there")
 
 
 def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,14 +100,21 @@ def _gpu(args: argparse.Namespace, file: LaunchFile, launches: list[Launch], sta
     """The rung of the GPU, if there is one. Raises LaunchError where there must be one."""
     if args.no_gpu:
         return []
-    from sassir.gpu import Worker
     from sassir.gpu.agreement import GpuRung
 
-    worker = stack.enter_context(Worker())
     try:
-        worker.describe_device()
+        worker = open_worker(stack)
     except LaunchError:
         if args.gpu:
             raise
         return []
     return [GpuRung(worker, tuple(launches if args.case or args.size else file.launches.values()))]
+
+
+def open_worker(stack: ExitStack) -> Worker:
+    """A worker on the GPU, until `stack` is closed. Raises LaunchError without PyCUDA or a GPU."""
+    from sassir.gpu import Worker
+
+    worker = stack.enter_context(Worker())
+    worker.describe_device()
+    return worker

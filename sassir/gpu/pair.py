@@ -15,7 +15,7 @@ from sassir.gpu.device import device_limits
 from sassir.gpu.driver import FunctionAttribute
 from sassir.gpu.runner import allow_shared, doing, load, run
 from sassir.gpu.statistics import Comparison, compare_times
-from sassir.gpu.timing import sample
+from sassir.gpu.timing import Samples, sample
 from sassir.gpu.worker import Worker
 from sassir.launch import Error, Launch, Outputs, Tolerance, compare, measure_error
 
@@ -121,21 +121,27 @@ def measure(worker: Worker, pair: Pair, launch: Launch, ceilings: Mapping[str, f
     result = check(worker, pair, launch)
     if not result.good:
         return result
-    timeout = worker.timeout
-    worker.timeout = SAMPLING_PATIENCE * timeout
     try:
-        samples = worker.call(sample, pair.original, pair.candidate, launch, seconds)
+        samples = take_samples(worker, pair.original, pair.candidate, launch, seconds)
         original, candidate = (Side(worker.call(read_resources, cubin, launch)) for cubin in (pair.original, pair.candidate))
     except LaunchError as error:
         result.outcome, result.detail = "failed", str(error)
         return result
-    finally:
-        worker.timeout = timeout
     comparison = compare_times(samples)
     reached = {key: amount / comparison.candidate.median for key, amount in launch.work.items()}
     shares = {key: rate / ceilings[key] for key, rate in reached.items()}
     result.measured = Measured(comparison, len(samples.original), samples.runs, samples.buffer_sets, original, candidate, reached, shares)
     return result
+
+
+def take_samples(worker: Worker, original: bytes, candidate: bytes, launch: Launch, seconds: float) -> Samples:
+    """Both timed in turn, for about so many seconds in all. Raises LaunchError where either does not run."""
+    timeout = worker.timeout
+    worker.timeout = SAMPLING_PATIENCE * timeout
+    try:
+        return worker.call(sample, original, candidate, launch, seconds)
+    finally:
+        worker.timeout = timeout
 
 
 class Found(NamedTuple):

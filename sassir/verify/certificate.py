@@ -30,10 +30,12 @@ def certificate(
     stated: Facts | None = None,
     assumptions: Assumptions | None = None,
     passes: str | None = None,
+    kernels: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Plain objects for `json.dumps`: both files by their hashes, facts stated and used, passes, every check, versions of the tools.
 
-    `passes`: the pipeline that made the candidate, None where it is not known.
+    `passes`: the pipeline that made the candidate; `kernels`: what it gained for each, predicted and measured, and why one stayed as it
+    was. None where that is not known.
     """
     return {
         "format": FORMAT,
@@ -42,6 +44,7 @@ def certificate(
         "original": _file(original),
         "candidate": _file(candidate),
         "passes": passes,
+        "kernels": kernels,
         "facts": {"stated": None if stated is None else asdict(stated), "used": _used(assumptions)},
         "launches": {launch.name: dict(launch.sizes) for launch in launches},
         "layers": [_layer(layer) for layer in report.layers],
