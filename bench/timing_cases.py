@@ -111,13 +111,15 @@ def kernels_of(cubin: bytes) -> dict[str, Kernel]:
     return {kernel.function.name: kernel for kernel in read_kernels(cubin)}
 
 
-def profiles(case: Case, folder: Path) -> list[tuple[Profile, int]]:
-    """The profiles of the steps of a launch, and the blocks that were sampled; from `folder`, if they are there.
-
-    Control codes do not matter to them, so cubins that differ only there have one sample.
-    """
+def sample_of(case: Case, folder: Path) -> Path:
+    """Where the sample of a launch is kept. Control codes do not matter to it, so cubins that differ only there have one sample."""
     code = sha256(_code(case.cubin, controls=False).encode()).hexdigest()[:16]
-    path = folder / f"{case.entry.kernel}.{case.launch}.{code}.json"
+    return folder / f"{case.entry.kernel}.{case.launch}.{code}.json"
+
+
+def profiles(case: Case, folder: Path) -> list[tuple[Profile, int]]:
+    """The profiles of the steps of a launch, and the blocks that were sampled; from `folder`, if they are there."""
+    path = sample_of(case, folder)
     if not path.is_file():
         launch = case.entry.file.launch(case.launch)
         kernels = kernels_of(case.cubin)

@@ -6,8 +6,8 @@
 Measured: the newest results of the suite in bench/results (timing_cases.py: originals, both pipelines, order and control codes alone,
 builds with register caps). Predictions are from the code and the facts of a launch alone, as `sassir optimize` has them, and from how often
 a line runs and what its accesses move, counted in the emulator over blocks of the very launch (`sassir.timing.sample`). That takes
-hours, so samples are kept in DIR, and so are the cubins that were measured; what is missing is made with the code as it is now. Writes
-bench/results/timing-model-nvidia-h200-*.json.
+hours, so samples are kept in DIR, and so are the cubins that were measured; what is missing is made with the code as it is now (with
+`--kept` no samples of candidates). Writes bench/results/timing-model-nvidia-h200-*.json.
 
 Numbers were estimated from the kernels in SEEN; the others are held out. `--fit` tries other values of those that these kernels
 decide together, and prints the errors of both groups.
@@ -26,11 +26,12 @@ from typing import Any
 
 import numpy as np
 from newest import newest
-from timing_cases import ARCH, CHANGED, ORIGINAL, Case, changed, kernels_of, originals, profiles
+from timing_cases import ARCH, CHANGED, ORIGINAL, Case, changed, kernels_of, originals, profiles, sample_of
 
 from sassir.errors import SassirError
 from sassir.gpu.suite import find_suite
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.optimize import LOSS
 from sassir.timing import Prediction, Profile, Shape
 from sassir.timing.kernels import predict_kernel, predict_static, shapes_of
 
@@ -39,6 +40,8 @@ MEMORY_BOUND = 0.7
 """Share of the measured copy rate from which on a launch counts as bound by memory."""
 CHANGE = 1.02
 """A measured change from here on, or below its inverse, is one."""
+WAYS = ("from_code", "sampled")
+"""The two ways to predict."""
 
 
 SEEN = {
@@ -63,6 +66,7 @@ def main() -> int:
     parser.add_argument("--samples", type=Path, required=True, metavar="DIR", help="where samples are kept")
     parser.add_argument("--candidates", type=Path, metavar="DIR", help="where the cubins are that were measured (default: in the samples)")
     parser.add_argument("--launch", metavar="NAME", help="only this launch of each kernel (default: all that were timed)")
+    parser.add_argument("--kept", action="store_true", help="of candidates use only the samples that are there")
     parser.add_argument("--fit", action="store_true", help="estimate the overheads instead of comparing")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE")
     options = parser.parse_args()
@@ -73,7 +77,7 @@ def main() -> int:
         return 0
     after = list(changed(entries, options.launch, options.candidates or options.samples / "candidates"))
     rows = times(before, options.samples)
-    found = compare(rows, before, after, options.samples)
+    found = compare(rows, before, after, options.samples, options.kept)
     measured = [result[1] for name in (ORIGINAL, *CHANGED) if (result := newest(name))]
     head = {"device": measured[0]["device"], "date": date.today().isoformat(), "clock_mhz": HIERARCHIES[ARCH].clock}
     output = options.output or BENCH / "results" / f"timing-model-nvidia-h200-{head['date']}.json"
@@ -95,14 +99,20 @@ def microseconds(found: Iterable[Prediction]) -> float:
     return sum([prediction.microseconds for prediction in found])
 
 
-def from_code(case: Case) -> float:
-    """The microseconds that the code and the facts of the launch alone predict."""
-    return microseconds(predict_static(case.cubin, case.entry.kernel, case.entry.file.launch(case.launch), case.entry.file.facts))
+def from_code(case: Case) -> list[Prediction]:
+    """What the code and the facts of the launch alone predict for each step."""
+    return predict_static(case.cubin, case.entry.kernel, case.entry.file.launch(case.launch), case.entry.file.facts)
 
 
-def from_sample(case: Case, folder: Path) -> float:
-    """The microseconds that the sample of the launch predicts."""
-    return microseconds(predictions(case, profiles(case, folder), HIERARCHIES[ARCH]))
+def ratio(before: Sequence[Prediction], after: Sequence[Prediction]) -> float | None:
+    """How many times as fast it becomes; None where nobody says how often a loop runs, and it is not the same loop."""
+    known = all(old.comparable(new) for old, new in zip(before, after, strict=True))
+    return round(microseconds(before) / microseconds(after), 3) if known else None
+
+
+def from_sample(case: Case, folder: Path) -> list[Prediction]:
+    """What the sample of the launch predicts for each step."""
+    return predictions(case, profiles(case, folder), HIERARCHIES[ARCH])
 
 
 def times(cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
@@ -127,16 +137,22 @@ def times(cases: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def compare(rows: list[dict[str, Any]], before: Sequence[Case], after: Sequence[Case], folder: Path) -> dict[str, Any]:
+def compare(rows: list[dict[str, Any]], before: Sequence[Case], after: Sequence[Case], folder: Path, kept: bool) -> dict[str, Any]:
     """A row for each change, and what all rows come to."""
     sampled = {case.place: from_sample(case, folder) for case in before}
     static = {case.place: from_code(case) for case in before}
     changes: list[dict[str, Any]] = []
     for case in after:
-        ratios = {"from_code": static[case.place] / from_code(case), "sampled": sampled[case.place] / from_sample(case, folder)}
+        seen = not kept or sample_of(case, folder).is_file()
         changes.append(
-            {"kernel": case.entry.kernel, "launch": case.launch, "suite": case.suite}
-            | {name: round(ratio, 3) for name, ratio in (ratios | {"measured": case.ratio}).items()}
+            {
+                "kernel": case.entry.kernel,
+                "launch": case.launch,
+                "suite": case.suite,
+                "from_code": ratio(static[case.place], from_code(case)),
+                "sampled": ratio(sampled[case.place], from_sample(case, folder)) if seen else None,
+                "measured": round(case.ratio, 3),
+            }
         )
         print(*changes[-1].values(), flush=True)
     by_suite = {suite: changes_summary([c for c in changes if c["suite"] == suite]) for suite in CHANGED}
@@ -165,12 +181,19 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def changes_summary(changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """How well predicted changes keep the order of the measured ones: of all, and of those that are more than noise."""
-    beyond = [change for change in changes if abs(math.log(change["measured"])) > math.log(CHANGE)]
-    found: dict[str, Any] = {"changes": len(changes), "changes_beyond_2_percent": len(beyond)}
-    for way in ("from_code", "sampled"):
-        found[f"rank_correlation_{way}"] = spearman([(change[way], change["measured"]) for change in changes])
-        found[f"rank_correlation_{way}_beyond_2_percent"] = spearman([(change[way], change["measured"]) for change in beyond])
-        found[f"right_direction_{way}"] = sum((change[way] > 1) == (change["measured"] > 1) for change in beyond)
+    found: dict[str, Any] = {"changes": len(changes)}
+    for way in WAYS:
+        pairs = [(change[way], change["measured"]) for change in changes if change[way] is not None]
+        beyond = [(predicted, measured) for predicted, measured in pairs if abs(math.log(measured)) > math.log(CHANGE)]
+        found[way] = {
+            "changes": len(pairs),
+            "rank_correlation": spearman(pairs),
+            "beyond_2_percent": len(beyond),
+            "rank_correlation_of_these": spearman(beyond),
+            "right_direction": sum((predicted > 1) == (measured > 1) for predicted, measured in beyond),
+            "losses_foreseen": sum(predicted < LOSS for predicted, measured in beyond if measured < 1),
+            "gains_taken_for_losses": sum(predicted < LOSS for predicted, measured in pairs if measured > 1),
+        }
     return found
 
 

@@ -83,11 +83,12 @@ def predicted_gains(
 ) -> dict[str, float]:
     """By kernel, how many times as fast the candidate is, by `predict_static`: in its first launch of `launch`, or on a full GPU.
 
-    A kernel with a loop of which nobody says how often it runs has no answer. Raises as `predict_static`.
+    A kernel has no answer if nobody says how often a loop runs, unless the candidate has the same loop. Raises as `predict_static`.
     """
     pairs = [predict_static(data, where, launch, facts) for data in (original, candidate)]
-    before, after = ({p.kernel: p.microseconds for p in reversed(found) if not p.assumed} for found in pairs)
-    return {kernel: before[kernel] / after[kernel] for kernel in before if kernel in after}
+    before, after = ({p.kernel: p for p in reversed(found)} for found in pairs)
+    both = [(before[kernel], after[kernel]) for kernel in before if kernel in after]
+    return {old.kernel: old.microseconds / new.microseconds for old, new in both if old.comparable(new)}
 
 
 def predict_sampled(data: bytes, launch: Launch, where: str = "<bytes>") -> list[Prediction]:

@@ -50,8 +50,12 @@ class Prediction(NamedTuple):
     microseconds: float
     source: str
     """Where the profile comes from."""
-    assumed: int
-    """Loops of which nobody says how often they run."""
+    assumed: tuple[str, ...]
+    """See `Profile`."""
+
+    def comparable(self, other: Prediction) -> bool:
+        """Whether what neither of them knows is the same for both: loops that run equally often, as they do the same in a turn."""
+        return self.assumed == other.assumed
 
 
 def predict(function: Function, flow: Flow, arch: str, shape: Shape, profile: Profile, hierarchy: Hierarchy | None = None) -> Prediction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from sassir.machine.hierarchy import LINE, SECTOR
 from sassir.translate.flow import Flow
 
 LANES = 32
+_FLOAT = ("DADD", "DFMA", "DMUL", "F", "HADD2", "HFMA2", "HMMA", "HMUL2", "MUFU")
 Went = Mapping[tuple[int, int], int]
 """How many threads go from one basic block to another, out of blocks of which that is known."""
 NOWHERE: Went = {}
@@ -44,8 +46,8 @@ class Profile(NamedTuple):
     """By line, of memory instructions."""
     source: str
     """Where that comes from."""
-    assumed: int = 0
-    """Loops of which nobody says how often they run."""
+    assumed: tuple[str, ...] = ()
+    """Of each loop of which nobody says how often it runs, the memory accesses and float operations of one turn, sorted."""
 
 
 def static_profile(
@@ -76,11 +78,22 @@ def static_profile(
             loop = loop.parent
         for line in block:
             executions[line] = often
-    unknown = sum(loop.header not in trips and entries[loop.header] > 0 for loop in loops.loops)
+    unknown = sorted([_work(code, flow, loop) for loop in loops.loops if loop.header not in trips and entries[loop.header] > 0])
     moved = {i: traffic.get(i) or t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}
     unseen = len(moved.keys() - traffic.keys())
-    source = f"code alone: {unknown} loops taken to run {assumed} times, {unseen} of {len(moved)} accesses taken to be coalesced"
-    return Profile(executions, executions, moved, source, unknown)
+    source = f"code alone: {len(unknown)} loops taken to run {assumed} times, {unseen} of {len(moved)} accesses taken to be coalesced"
+    return Profile(executions, executions, moved, source, tuple(unknown))
+
+
+def _work(code: Sequence[Instruction], flow: Flow, loop: Loop) -> str:
+    """What a turn of the loop is there for, whatever its addresses and tests look like."""
+    names = [code[line].mnemonic for b in loop.blocks() for line in flow.blocks[b] if _counts(code[line])]
+    return ", ".join(f"{often} {name}" for name, often in sorted(Counter(names).items()))
+
+
+def _counts(instruction: Instruction) -> bool:
+    row = isa.describe(instruction.mnemonic, instruction.modifiers)
+    return instruction.mnemonic.startswith(_FLOAT) or (row is not None and bool((row.loads | row.stores) - {"constant"}))
 
 
 def _entries(cfg: Cfg, loops: Loops, calls: Collection[int], went: Went) -> list[float]:
