@@ -48,9 +48,12 @@ def run(args: argparse.Namespace) -> int:
     with Worker(args.timeout) as worker:
         entries = find_suite(args.suite, worker.describe_device().arch, args.kernels)
     jobs = list(_jobs(entries, args))
-    cases, results = list[Case](), list[Result]()
+    cases, results, given_back = list[Case](), list[Result](), dict[str, str]()
     for job, candidate in zip(jobs, make_candidates(jobs), strict=True):
         entry = job.entry
+        if args.optimize and isinstance(candidate, bytes) and (reasons := _losses(job, candidate, args.timeout)):
+            given_back |= {f"{entry.kernel} {job.case or ''}".strip(): "; ".join(reasons)}
+            candidate = entry.cubin.read_bytes()
         if isinstance(candidate, str):
             results.append(Result(entry.kernel, job.case or "", "failed", f"no candidate: {candidate}"))
         else:
@@ -59,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     setting, measured = measure_all(cases, measuring_options(args), _show)
     results += measured
     toolkits = Counter(entry.toolkit() for entry in entries)
-    _write(args, setting, results, toolkits)
+    _write(args, setting, results, toolkits, given_back)
     worse = list(regressions(old, results, {entry.kernel for entry in entries})) if old else []
     print("\n".join([*summary(results), *worse]))
     return 1 if worse or not all(result.good for result in results) else 0
@@ -106,6 +109,22 @@ def make_candidate(job: Job) -> bytes | str:
         return f"{type(error).__name__}: {error}"
 
 
+def _losses(job: Job, candidate: bytes, timeout: float) -> list[str]:
+    """Why the original had better stay, as `sassir optimize` finds out on a GPU: measured apart from what the suite then reports."""
+    from sassir.errors import LaunchError
+    from sassir.gpu.gain import measured_gains, slower_kernels
+    from sassir.gpu.worker import Worker
+
+    file = job.entry.file
+    launches = [file.launch(name) for name in ([job.case] if job.case is not None else file.timed)]
+    try:
+        with Worker(timeout) as worker:
+            measured = measured_gains(worker, job.entry.cubin.read_bytes(), candidate, launches)
+    except LaunchError:  # the suite will report it
+        return []
+    return list(slower_kernels(measured, launches).values())
+
+
 def _optimised(job: Job) -> bytes:
     from sassir.optimize import optimise_or_keep, read_pipeline
 
@@ -133,7 +152,9 @@ def _show(result: Result) -> None:
         print(f"{result.kernel:24}{result.launch:10}{result.outcome}: {result.detail}", flush=True)
 
 
-def _write(args: argparse.Namespace, setting: Setting, results: Sequence[Result], toolkits: Mapping[str, int]) -> None:
+def _write(
+    args: argparse.Namespace, setting: Setting, results: Sequence[Result], toolkits: Mapping[str, int], given_back: Mapping[str, str]
+) -> None:
     from sassir.gpu.report import as_json, markdown
 
     pipeline = f"optimize {args.optimize}" if args.optimize else args.pipeline or "identity"
@@ -141,9 +162,10 @@ def _write(args: argparse.Namespace, setting: Setting, results: Sequence[Result]
     slug = re.sub(r"[^a-z0-9]+", "-", f"{pipeline}-{setting.device.name}-{date.today().isoformat()}".lower()).strip("-")
     folder: Path = args.output or args.suite / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    found = as_json(setting, results, pipeline=pipeline, toolkits=toolkits)
+    found = as_json(setting, results, pipeline=pipeline, toolkits=toolkits, given_back=given_back)
     (folder / f"suite-{slug}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     compilers = ", ".join(f"{version} ({count})" for version, count in toolkits.items())
     title = f"Suite: original against {pipeline}"
-    (folder / f"suite-{slug}.md").write_text(markdown(setting, results, title, f"Compilers: {compilers}."), encoding="utf-8")
+    remarks = [f"Compilers: {compilers}.", *[f"{name}: {reason}." for name, reason in given_back.items()]]
+    (folder / f"suite-{slug}.md").write_text(markdown(setting, results, title, *remarks), encoding="utf-8")
     print(f"written to {folder / f'suite-{slug}.json'} and .md")

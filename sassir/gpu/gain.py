@@ -9,6 +9,8 @@ from sassir.gpu.statistics import Comparison, compare_times
 from sassir.gpu.worker import Worker
 from sassir.launch import Launch
 
+SLOWER = 0.995
+"""A kernel stays as it was if the whole interval of how many times as fast the new one is lies below this."""
 SECONDS = 0.2
 """To sample each launch; enough for the 15 rounds of which `compare_times` can tell 1 %."""
 
@@ -20,9 +22,9 @@ def measured_gains(worker: Worker, original: bytes, candidate: bytes, launches: 
 
 def slower_kernels(gains: Mapping[str, Comparison], launches: Iterable[Launch]) -> dict[str, str]:
     """The kernels of the launches that are surely slower, and as how much slower they were measured."""
-    slower = [(launch, gains[launch.name]) for launch in launches if launch.name in gains and gains[launch.name].verdict == "slower"]
+    slower = [(launch, gains[launch.name]) for launch in launches if launch.name in gains and gains[launch.name].high < SLOWER]
     return {
-        step.kernel: f"measured {1 / found.ratio:.2f}x slower in launch {launch.name}: original kept"
+        step.kernel: f"measured {1 / found.ratio:.3f} times as long in launch {launch.name}: original kept"
         for launch, found in slower
         for step in launch.steps
     }
