@@ -43,6 +43,7 @@ class _Job(NamedTuple):
 
     original: bytes
     where: str
+    arch: str
     pipeline: Pipeline
     kernels: Sequence[str]
     file: LaunchFile | None
@@ -69,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         worker, remark = _find_worker(args, cubin.arch, file, stack)
         case = chosen if pipeline.name != "default" else None
-        job = _Job(cubin.data, str(args.file), pipeline, args.kernel, file, case, worker)
+        job = _Job(cubin.data, str(args.file), cubin.arch, pipeline, args.kernel, file, case, worker)
         made, predicted = optimise_or_keep(job.original, job.where, pipeline, job.stated, case, args.kernel)
         made, report, measured = _try(job, made)
     gains = Gains(predicted, measured, file.launches if file is not None else {})
@@ -114,9 +115,8 @@ def _try(job: _Job, made: Optimised) -> tuple[Optimised, Report, Mapping[str, Co
     from sassir.gpu.gain import measured_gains, slower_kernels
     from sassir.verify.assumptions import broken_fact
 
-    arch = job.worker.describe_device().arch
     names = job.file.timed or job.file.launches
-    launches = [launch for name in names if broken_fact(made.assumptions, launch := job.file.launch(name), job.file.facts, arch) is None]
+    launches = [launch for name in names if broken_fact(made.assumptions, launch := job.file.launch(name), job.file.facts, job.arch) is None]
     measured = measured_gains(job.worker, job.original, made.cubin, launches)
     kept = give_back(made, slower_kernels(measured, launches), job.original, job.where, job.pipeline, job.stated, job.case)
     return kept, report if kept is made else _verify(job, kept), measured
@@ -126,6 +126,7 @@ def _verify(job: _Job, made: Optimised) -> Report:
     """Climb the ladder with the result; where it is for one launch that is too large to emulate, with what the same pipeline
     makes for the small launches of the file as well."""
     from sassir.optimize import optimise_cubin
+    from sassir.verify.assumptions import broken_fact
     from sassir.verify.differential import Original
     from sassir.verify.ladder import verify_pair
     from sassir.verify.report import Report
@@ -134,10 +135,11 @@ def _verify(job: _Job, made: Optimised) -> Report:
     if job.file is None:
         return verify_pair(known, made.cubin, [], assumptions=made.assumptions)
     small, facts = choose_launches(job.file, None), job.file.facts
-    report = verify_pair(known, made.cubin, small, facts, assumptions=made.assumptions, more=_gpu_rung(job))
+    meant = [launch for launch in small if broken_fact(made.assumptions, launch, facts, job.arch) is None]
+    report = verify_pair(known, made.cubin, meant, facts, assumptions=made.assumptions, more=_gpu_rung(job))
     if job.case is None or not any(made.assumptions.values()):
         return report
-    layers = list(report.layers)
+    layers = [layer for layer in report.layers if meant or layer.name != "emulator"]
     kept = [outcome.kernel for outcome in made.outcomes if not outcome.changed]
     for launch in small:
         other = optimise_cubin(job.original, job.where, job.pipeline, facts, launch, job.kernels, kept)
