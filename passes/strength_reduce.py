@@ -174,7 +174,8 @@ def _products(lower: SassInstruction, upper: SassInstruction, forms: Affine) -> 
             for is_signed in (True, False):
                 number = multiple(total, start, forms.extended(index, is_signed))
                 if number is not None:
-                    yield _Product(base, index, number, is_signed, len(_spared([lower, upper], index)))
+                    kept = [index, *[v for word in base for v in word.values if isinstance(v.type, R)]]
+                    yield _Product(base, index, number, is_signed, len(_spared([lower, upper], kept)))
 
 
 def _is_pair(low: Argument, high: Argument) -> bool:
@@ -194,18 +195,18 @@ def _indices(operands: Sequence[Argument], users: Sequence[Operation]) -> Iterat
         value = work.pop()
         yield value
         owner = value.owner
-        if isinstance(owner, SassInstruction) and owner in _spared(users, None):
+        if isinstance(owner, SassInstruction) and owner in _spared(users, ()):
             work += [v for v in owner.reads if isinstance(v.type, R)]
 
 
-def _spared(users: Sequence[Operation], kept: SSAValue | None) -> set[Operation]:
-    """These operations, and what only they need, but for what makes `kept`."""
+def _spared(users: Sequence[Operation], kept: Sequence[SSAValue]) -> set[Operation]:
+    """These operations, and what only they need, but for what makes a value that is `kept`."""
     found = {*users}
     work = [*users]
     while work:
         for value in internals.operands(work.pop()):
             op = value.owner
-            if value is kept or not isinstance(op, SassInstruction) or op in found or not effects(op).pure or kept in op.results:
+            if not isinstance(op, SassInstruction) or op in found or not effects(op).pure or any(r in kept for r in op.results):
                 continue
             if all(use.operation in found for result in op.results for use in result.uses):
                 found.add(op)
