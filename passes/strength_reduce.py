@@ -25,7 +25,7 @@ from sassir.analysis.propagated import propagate
 from sassir.dialect import internals
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.dialect.registers import P, R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import addition, arguments_of, encodable, instruction, signed
@@ -34,6 +34,8 @@ from sassir.rewrite.simplify import replace
 
 _UPPER = frozenset({"X", "HI.X", "HI.X.SX32"})
 """Modifiers of the instructions that add upper words."""
+AHEAD = 8
+"""Instructions between a constant load and what needs it: it takes 28 cycles on an H200 (sassir/machine/tables/sm_90.costs.txt)."""
 _CONSTANT_LOADS = frozenset({"LDC", "LDCU", "ULDC"})
 
 
@@ -135,18 +137,31 @@ def _multiply_wide(lower: SassInstruction, forms: Affine, arch: str) -> bool:
         return False
     found = max(_products(lower, upper, forms), key=lambda product: product.spared, default=None)
     new = _written(found, arch) if found is not None else None
-    if found is None or new is None or len(new) >= found.spared or not all(encodable(op, arch) for op in new):
+    if found is None or new is None or _cost(new) >= found.spared or not all(encodable(op, arch) for op in new):
         for op in reversed(new or []):
             op.erase()
         return False
     *before, product = new
     assert lower.parent is not None
-    lower.parent.insert_ops_before([*before, product], lower)
+    lower.parent.insert_op_before(product, lower)
+    lower.parent.insert_ops_before(before, _ahead(product))
     replace(upper, product.results[1:])
     lower.results[0].replace_all_uses_with(product.results[0])
     lower.detach()
     lower.erase()
     return True
+
+
+def _ahead(op: Operation) -> Operation:
+    """Where to load what `op` needs, so that it is there by then."""
+    for _ in range(AHEAD):
+        op = op.prev_op if op.prev_op is not None and not isinstance(op.prev_op, LabelOp) else op
+    return op
+
+
+def _cost(ops: Sequence[SassInstruction]) -> int:
+    """As how many instructions they count. LDC goes through the queue of memory instructions, the ULDC in its place did not."""
+    return sum([2 if op.MNEMONIC == "LDC" else 1 for op in ops])
 
 
 def _products(lower: SassInstruction, upper: SassInstruction, forms: Affine) -> Iterator[_Product]:
@@ -159,7 +174,8 @@ def _products(lower: SassInstruction, upper: SassInstruction, forms: Affine) -> 
             for is_signed in (True, False):
                 number = multiple(total, start, forms.extended(index, is_signed))
                 if number is not None:
-                    yield _Product(base, index, number, is_signed, len(_spared([lower, upper], index)))
+                    kept = [index, *[v for word in base for v in word.values if isinstance(v.type, R)]]
+                    yield _Product(base, index, number, is_signed, len(_spared([lower, upper], kept)))
 
 
 def _is_pair(low: Argument, high: Argument) -> bool:
@@ -179,18 +195,18 @@ def _indices(operands: Sequence[Argument], users: Sequence[Operation]) -> Iterat
         value = work.pop()
         yield value
         owner = value.owner
-        if isinstance(owner, SassInstruction) and owner in _spared(users, None):
+        if isinstance(owner, SassInstruction) and owner in _spared(users, ()):
             work += [v for v in owner.reads if isinstance(v.type, R)]
 
 
-def _spared(users: Sequence[Operation], kept: SSAValue | None) -> set[Operation]:
-    """These operations, and what only they need, but for what makes `kept`."""
+def _spared(users: Sequence[Operation], kept: Sequence[SSAValue]) -> set[Operation]:
+    """These operations, and what only they need, but for what makes a value that is `kept`."""
     found = {*users}
     work = [*users]
     while work:
         for value in internals.operands(work.pop()):
             op = value.owner
-            if value is kept or not isinstance(op, SassInstruction) or op in found or not effects(op).pure or kept in op.results:
+            if not isinstance(op, SassInstruction) or op in found or not effects(op).pure or any(r in kept for r in op.results):
                 continue
             if all(use.operation in found for result in op.results for use in result.uses):
                 found.add(op)
