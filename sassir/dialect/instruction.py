@@ -27,7 +27,7 @@ from sassir.dialect.registers import REGISTERS, UP, P, SassRegister
 from sassir.dialect.template import TemplateAttr
 
 
-class SassInstruction(IRDLOperation):
+class SassInstruction(IRDLOperation, metaclass=internals.Concrete):
     """One machine instruction. Each opcode is a subclass that sets MNEMONIC."""
 
     ins = var_operand_def(SassRegister)
@@ -127,7 +127,7 @@ class SassInstruction(IRDLOperation):
         syntax.print_instruction(self, printer)
 
 
-class SassTerminator(IRDLOperation):
+class SassTerminator(IRDLOperation, metaclass=internals.Concrete):
     """An operation that ends its block.
 
     It has a `verify` of its own because xDSL's counts the blocks of the region at every terminator, which makes

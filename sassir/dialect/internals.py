@@ -1,13 +1,28 @@
 """The underscore members of xDSL 0.75 that sassir uses for speed, all in this file.
 
 `op.operands` builds a proxy object on each call (0.7 µs against 0.04), and setting `name_hint` matches two patterns. `list(block.ops)`
-takes two calls an operation to count them and two to go through them.
+takes two calls an operation to count them and two to go through them. The hash of a value or an operation is its identity, but by a
+function in Python (0.27 µs against 0.05), and whether an object is of an abstract class is asked of two functions (0.55 µs against
+0.2): together a quarter of the time of a pipeline.
 """
 
 # pyright: reportPrivateUsage=false
 from __future__ import annotations
 
+from abc import ABCMeta
+
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.irdl import IRDLOperation
+
+for _class in (SSAValue, IRDLOperation):
+    for _method in ("__hash__", "__eq__"):
+        setattr(_class, _method, getattr(object, _method))
+
+
+class Concrete(ABCMeta):
+    """The class of classes whose instances are only those of their subclasses: nothing is registered with them."""
+
+    __instancecheck__ = type.__instancecheck__
 
 
 def operands(op: Operation) -> tuple[SSAValue, ...]:

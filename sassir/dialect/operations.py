@@ -96,7 +96,7 @@ def added_shared(kernel: KernelOp) -> int:
 
 
 @irdl_op_definition
-class LabelOp(IRDLOperation):
+class LabelOp(IRDLOperation, metaclass=internals.Concrete):
     """Names the place of the next instruction. A private label is only for operands of this kernel, not part of the file."""
 
     name = "sass.label"
@@ -119,7 +119,7 @@ class LabelOp(IRDLOperation):
 
 
 @irdl_op_definition
-class UndefinedOp(IRDLOperation):
+class UndefinedOp(IRDLOperation, metaclass=internals.Concrete):
     """Whatever a register holds. No instruction: a guarded one keeps this where nobody reads what it leaves alone."""
 
     name = "sass.undefined"

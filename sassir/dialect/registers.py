@@ -15,8 +15,10 @@ from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import irdl_attr_definition
 
+from sassir.dialect import internals
 
-class SassRegister(RegisterType):
+
+class SassRegister(RegisterType, metaclass=internals.Concrete):
     """One register of a file. Instances come from `register`, `of` and `free`, which share them: building one costs 8 µs."""
 
     FILE: ClassVar[str]
