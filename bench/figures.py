@@ -123,15 +123,22 @@ def timing(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{total['launches']} launches, rank correlation of predicted and measured time {total['rank_correlation_of_times']}."
     yield f"Below 70 % of the copy rate: {total['not_memory_bound']} launches of {total['kernels_not_memory_bound']} kernels,"
     yield f"mean absolute error {total['error_not_memory_bound']:.1%} (held out: {total['error_not_memory_bound_held_out']:.1%}),"
-    yield f"{total['within_20_percent']} of them within 20 %. Changes by `sassir optimize`: {total['changes']}, rank correlation"
-    yield f"{total['rank_correlation_of_changes']}; of the {total['changes_beyond_2_percent']} that were measured to change by more than"
-    yield f"2 %, {total['rank_correlation_of_these']}.\n"
-    yield "| kernel | launch | predicted µs | measured µs | error | bound | of the copy rate | change predicted | measured |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    changes = {(change["kernel"], change["launch"]): change for change in found["changes"]}
+    yield f"{total['within_20_percent']} of them within 20 %. Changes, predicted from the code alone (c) and from samples (s):"
+    yield "\n| candidates | predicted | rank correlation | beyond 2 % | of these | right direction | losses seen as such |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, suite in (*found["suites"].items(), ("all", total)):
+        for way, letter in (("from_code", "c"), ("sampled", "s")):
+            if (known := suite[way])["changes"]:
+                lost = f"{known['losses_foreseen']} of {known['losses']}"
+                columns = (known["changes"], known["rank_correlation"], known["beyond_2_percent"], known["rank_correlation_of_these"])
+                numbers = " | ".join("" if number is None else str(number) for number in (*columns, known["right_direction"], lost))
+                yield f"| {name} ({letter}) | {numbers} |"
+    yield "\n| kernel | launch | predicted µs | measured µs | error | bound | of the copy rate | `-p launch` (c) | (s) | measured |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
+    changes = {(c["kernel"], c["launch"]): c for c in found["changes"] if c["suite"] == next(iter(found["suites"]))}
     for row in found["kernels"]:
-        change = changes.get((row["kernel"], row["launch"]))
-        ratios = f"{change['predicted']:.2f} | {change['measured']:.2f}" if change else "|"
+        change = changes.get((row["kernel"], row["launch"]), {})
+        ratios = " | ".join("" if (ratio := change.get(way)) is None else f"{ratio:.2f}" for way in ("from_code", "sampled", "measured"))
         numbers = f"{row['predicted_us']:.1f} | {row['measured_us']:.1f} | {row['predicted_us'] / row['measured_us'] - 1:+.0%}"
         bound = ", ".join(row["bound"])
         name = f"{row['kernel']}{'' if row['held_out'] else ' *'}"

@@ -21,16 +21,16 @@ from sassir.timing.sample import sample
 
 ARCH = "sm_90"
 ORIGINAL = "suite-identity"
-CHANGED = (
-    "suite-optimize-launch",
-    "suite-optimize-default",
-    "suite-sass-virtualise-sass-schedule-sass-allocate-registers-sass-schedule-sass-assign-control",
-    "suite-sass-assign-control",
-    "suite-maxrregcount-32-builds",
-    "suite-maxrregcount-64-builds",
-    "suite-maxrregcount-128-builds",
-)
-"""The results in bench/results: the newest of each."""
+CHANGED = {
+    "suite-optimize-launch": "optimize -p launch",
+    "suite-optimize-default": "optimize -p default",
+    "suite-sass-virtualise-sass-schedule-sass-allocate-registers-sass-schedule-sass-assign-control": "order and registers alone",
+    "suite-sass-assign-control": "control codes alone",
+    "suite-maxrregcount-32-builds": "-maxrregcount 32",
+    "suite-maxrregcount-64-builds": "-maxrregcount 64",
+    "suite-maxrregcount-128-builds": "-maxrregcount 128",
+}
+"""The results in bench/results, of each the newest, and what they are of."""
 _BUILDS = "maxrregcount-"
 
 
@@ -40,7 +40,7 @@ class Case(NamedTuple):
     entry: Entry
     launch: str
     suite: str
-    """The result that it was measured for, see CHANGED."""
+    """What it was measured as, see CHANGED."""
     cubin: bytes
     seconds: float
     """Measured: median."""
@@ -62,10 +62,10 @@ def originals(entries: Sequence[Entry], launch: str | None) -> Iterator[Case]:
 
 def changed(entries: Sequence[Entry], launch: str | None, folder: Path) -> Iterator[Case]:
     """Every candidate that was timed and is not the original; from `folder`, SUITE/KERNEL.LAUNCH.cubin, where it is there."""
-    for suite in CHANGED:
+    for suite, what in CHANGED.items():
         for case in _cases(entries, suite, launch, "candidate", folder / suite):
             if _code(case.cubin, controls=True) != _code(case.entry.cubin.read_bytes(), controls=True):
-                yield case
+                yield case._replace(suite=what)
 
 
 def _cases(entries: Sequence[Entry], suite: str, launch: str | None, side: str, folder: Path | None) -> Iterator[Case]:

@@ -155,7 +155,7 @@ def compare(rows: list[dict[str, Any]], before: Sequence[Case], after: Sequence[
             }
         )
         print(*changes[-1].values(), flush=True)
-    by_suite = {suite: changes_summary([c for c in changes if c["suite"] == suite]) for suite in CHANGED}
+    by_suite = {suite: changes_summary([c for c in changes if c["suite"] == suite]) for suite in CHANGED.values()}
     return {"summary": summary(rows) | changes_summary(changes), "suites": by_suite, "kernels": rows, "changes": changes}
 
 
@@ -191,7 +191,8 @@ def changes_summary(changes: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "beyond_2_percent": len(beyond),
             "rank_correlation_of_these": spearman(beyond),
             "right_direction": sum((predicted > 1) == (measured > 1) for predicted, measured in beyond),
-            "losses_foreseen": sum(predicted < LOSS for predicted, measured in beyond if measured < 1),
+            "losses": sum(measured < 1 for _, measured in beyond),
+            "losses_foreseen": sum(predicted < 1 for predicted, measured in beyond if measured < 1),
             "gains_taken_for_losses": sum(predicted < LOSS for predicted, measured in pairs if measured > 1),
         }
     return found

@@ -56,7 +56,7 @@ def look(kernel: KernelOp, known: Propagation, threads: Dim3, accesses: Sequence
     by_op = {access.op: access for access in accesses}
     rows: dict[SassInstruction, list[tuple[Words, Flags]]] = {}
 
-    def visit(op: SassInstruction, lookup: Lookup, active: Flags) -> None:
+    def visit(op: SassInstruction, lookup: Lookup, active: Flags, reached: Flags) -> None:
         found = _address(by_op[op], lookup)
         if found is not None and active.any():
             rows.setdefault(op, []).append((_rows(np.broadcast_to(found, active.shape)), _rows(active)))

@@ -30,13 +30,14 @@ from sassir.isa.semantics.evaluator import Array, Flags
 
 TURNS = 16
 """How often a block of code runs at most."""
+WARP = 32
 ALL_TURNS = 4096
 """How often blocks of code run at most, all together, where all turns are asked for."""
 
 Lookup = Callable[[SSAValue], "Array | None"]
 """What the threads have for a value: one entry each, or one for all; None if that is not known."""
-Visit = Callable[[SassInstruction, Lookup, Flags], None]
-"""Takes an operation, the values before it, and the threads that run it or may do so."""
+Visit = Callable[[SassInstruction, Lookup, Flags, Flags], None]
+"""Takes an operation, the values before it, the threads that run it or may do so, and those that come there, whatever its guard says."""
 
 
 class Passes(NamedTuple):
@@ -46,15 +47,17 @@ class Passes(NamedTuple):
     """How many of them went from one block of code to the other, all times together."""
     undecided: frozenset[Block]
     """Blocks that end in a branch that depends on what is not known."""
+    runs: Mapping[Block, NDArray[np.int64]]
+    """How often each warp ran a block of code; only blocks that one ran."""
 
 
 def dry_passes(kernel: KernelOp, known: Propagation, threads: Dim3) -> Passes | None:
     """Where one block of `threads` goes in `kernel`; None if blocks of code run more than `ALL_TURNS` times."""
-    run = _DryRun(kernel, known, threads, (), lambda op, lookup, active: None, all_turns=True)
+    run = _DryRun(kernel, known, threads, (), lambda op, lookup, active, reached: None, all_turns=True)
     if not run.run():
         return None
     edges = {(run.blocks[a], run.blocks[b]): threads for (a, b), threads in run.edges.items()}
-    return Passes(edges, frozenset([run.blocks[b] for b in run.undecided]))
+    return Passes(edges, frozenset([run.blocks[b] for b in run.undecided]), {run.blocks[b]: often for b, often in run.by_warp.items()})
 
 
 def dry_run(kernel: KernelOp, known: Propagation, threads: Dim3, watched: Collection[SassInstruction], visit: Visit) -> None:
@@ -83,6 +86,8 @@ class _DryRun:
         self.runs: Counter[int] = Counter()
         self.edges: Counter[tuple[int, int]] = Counter()
         self.undecided: set[int] = set()
+        self.by_warp: dict[int, NDArray[np.int64]] = {}
+        self.first_lanes = np.arange(0, self.size, WARP)
 
     def run(self) -> bool:
         """Run to the end; False if that would take too long, which a run of at most `TURNS` turns never does."""
@@ -94,6 +99,8 @@ class _DryRun:
             number = min(self.arriving)
             active = self.arriving.pop(number)
             self.runs[number] += 1
+            warps = np.logical_or.reduceat(active, self.first_lanes).astype(np.int64)
+            self.by_warp[number] = self.by_warp.get(number, 0) + warps
             self._run(self.blocks[number], number, active)
         return True
 
@@ -132,7 +139,7 @@ class _DryRun:
             return
         holds = self._guard(op)
         if op in self.watched:
-            self.visit(op, self.lookup, active if holds is None else active & holds)
+            self.visit(op, self.lookup, active if holds is None else active & holds, active)
         kept = iter(op.kept)
         for result, value in zip(op.results, self._results(op), strict=True):
             before = next(kept, None)

@@ -57,14 +57,16 @@ def dry_traffic(kernel: KernelOp, arch: str, first_level: int) -> dict[int, Traf
     cache, moves, executions = Cache(first_level), dict[int, Moves](), dict[int, int]()
     lanes = np.arange(math.prod(facts.block), dtype=np.int64)
 
-    def visit(op: SassInstruction, lookup: Lookup, active: Flags) -> None:
+    def visit(op: SassInstruction, lookup: Lookup, active: Flags, reached: Flags) -> None:
         this = watched[op]
         addresses = _addresses(this, lookup, lanes.size)
-        if addresses is None or not active.any():
+        if addresses is None:
+            return
+        executions[this.offset] = executions.get(this.offset, 0) + int(np.unique((lanes // LANES)[reached]).size)
+        found = moves.setdefault(this.offset, Moves())
+        if not active.any():
             return
         warps, low = (lanes // LANES)[active], addresses[active]
-        executions[this.offset] = executions.get(this.offset, 0) + int(np.unique(warps).size)
-        found = moves.setdefault(this.offset, Moves())
         if this.shared:
             move_shared(found, this.access, warps, low)
         else:

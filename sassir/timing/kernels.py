@@ -164,6 +164,7 @@ def _static(kernel: Kernel, known: Known, assumed: int) -> Profile:
     cfg = call_free(code, flow)
     block_at = {INSTRUCTION_BYTES * block.start: b for b, block in enumerate(flow.blocks) if block}
     went = {(block_at[a], block_at[b]): threads for (a, b), threads in known.went.items() if a in block_at and b in block_at}
+    runs = None if known.runs is None else {block_at[first]: often for first, often in known.runs.items() if first in block_at}
     by_header = {b: trips[offset] for b, block in enumerate(flow.blocks) if (offset := INSTRUCTION_BYTES * block.start) in trips and block}
     traffic = {offset // INSTRUCTION_BYTES: moved for offset, moved in known.traffic.items()}
-    return static_profile(code, flow, cfg, Loops(cfg), by_header, traffic, assumed, went)
+    return static_profile(code, flow, cfg, Loops(cfg), by_header, traffic, assumed, went, runs)

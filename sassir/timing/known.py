@@ -28,6 +28,8 @@ class Known(NamedTuple):
     """Iterations of a loop each time it is entered, by its first instruction; of the first block, where they differ."""
     went: Went
     """Where its threads go, by the first instructions of basic blocks."""
+    runs: dict[int, tuple[float, float]] | None
+    """How often the warps of the first block run basic blocks, by their first instructions, if that is known of all: mean and most."""
     traffic: dict[int, Traffic]
     """What memory instructions move; see `dry_traffic`."""
 
@@ -41,7 +43,7 @@ def known_of(module: ModuleOp, first_level: Mapping[str, int]) -> dict[str, Know
 
 def _known(kernel: KernelOp, arch: str, first_level: int) -> Known:
     if kernel.fixed is not None:
-        return Known({}, NOWHERE, {})
+        return Known({}, NOWHERE, None, {})
     known = propagate(kernel, arch)
     block = facts_of(kernel).block
     passes = dry_passes(kernel, known, block) if block is not None else None
@@ -51,7 +53,8 @@ def _known(kernel: KernelOp, arch: str, first_level: int) -> Known:
         turns = counted.trips if counted is not None and counted.trips is not None else passes and _turns(loop, passes)
         if turns is not None and (first := _first(loop.header)) is not None:
             trips[first] = turns
-    return Known(trips, _went(passes) if passes is not None else NOWHERE, dry_traffic(kernel, arch, first_level))
+    traffic = dry_traffic(kernel, arch, first_level)
+    return Known(trips, NOWHERE, None, traffic) if passes is None else Known(trips, _went(passes), _runs(passes), traffic)
 
 
 def _turns(loop: RegionLoop, passes: Passes) -> float | None:
@@ -68,6 +71,13 @@ def _went(passes: Passes) -> Went:
     edges = {(_first(source), _first(target)): threads for (source, target), threads in passes.edges.items()}
     decided = {first for first, _ in edges} - {_first(block) for block in passes.undecided}
     return {(a, b): threads for (a, b), threads in edges.items() if a in decided and a is not None and b is not None}
+
+
+def _runs(passes: Passes) -> dict[int, tuple[float, float]] | None:
+    if passes.undecided:
+        return None
+    found = {_first(block): (float(often.mean()), float(often.max())) for block, often in passes.runs.items()}
+    return {first: often for first, often in found.items() if first is not None}
 
 
 def _first(block: Block) -> int | None:

@@ -59,30 +59,38 @@ def static_profile(
     traffic: Mapping[int, Traffic],
     assumed: int = TRIPS,
     went: Went = NOWHERE,
+    runs: Mapping[int, tuple[float, float]] | None = None,
 ) -> Profile:
     """A profile from the code alone.
 
     `trips`: iterations of a loop each time it is entered, by the block of its header; `assumed` for the others. `traffic`, by line,
     of accesses whose addresses are known; in others neighbouring threads access neighbours, all in memory. A branch goes where
     threads `went`; where that is not known, one that can pass by a loop goes into it, one to a call (the slow way of a division) is
-    not taken, and others go each way equally often.
+    not taken, and others go each way equally often. `runs`: by block, where all of that is known, how often a warp runs it on average,
+    and the one that runs it most.
     """
     calls = frozenset(b for b, block in enumerate(flow.blocks) if any(code[line].mnemonic == "CALL" for line in block))
     entries = _entries(cfg, loops, calls, went)
-    executions = [0.0] * len(code)
+    executions, slowest = [0.0] * len(code), [0.0] * len(code)
     for b, block in enumerate(flow.blocks):
-        often = entries[b]
-        loop = loops.innermost[b]
-        while loop is not None:
-            often *= trips.get(loop.header, assumed)
-            loop = loop.parent
+        mean = most = _often(loops.innermost[b], entries[b], trips, assumed)
+        if runs is not None:
+            mean, most = runs.get(b, (0.0, 0.0))
         for line in block:
-            executions[line] = often
+            executions[line], slowest[line] = mean, most
     unknown = sorted([_work(code, flow, loop) for loop in loops.loops if loop.header not in trips and entries[loop.header] > 0])
     moved = {i: traffic.get(i) or t for i, instruction in enumerate(code) if (t := _coalesced(instruction))}
     unseen = len(moved.keys() - traffic.keys())
     source = f"code alone: {len(unknown)} loops taken to run {assumed} times, {unseen} of {len(moved)} accesses taken to be coalesced"
-    return Profile(executions, executions, moved, source, tuple(unknown))
+    return Profile(executions, slowest, moved, source, tuple(unknown))
+
+
+def _often(loop: Loop | None, entries: float, trips: Mapping[int, float], assumed: int) -> float:
+    """How often a block runs that is entered so often from outside of all loops around it."""
+    while loop is not None:
+        entries *= trips.get(loop.header, assumed)
+        loop = loop.parent
+    return entries
 
 
 def _work(code: Sequence[Instruction], flow: Flow, loop: Loop) -> str:

@@ -25,7 +25,7 @@ def stored(lift: Lift, text: str, threads: tuple[int, int, int] = (8, 2, 1)) -> 
     assert isinstance(kernel, KernelOp)
     found: Stored = []
 
-    def visit(op: SassInstruction, lookup: Lookup, active: NDArray[np.bool_]) -> None:
+    def visit(op: SassInstruction, lookup: Lookup, active: NDArray[np.bool_], reached: NDArray[np.bool_]) -> None:
         value = lookup(arguments(op)[1].values[0])
         found.append((None if value is None else np.broadcast_to(value, active.shape), active))
 

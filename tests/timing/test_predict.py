@@ -12,7 +12,7 @@ from sassir.errors import LaunchError, SassirError
 from sassir.launch import read_launch_file
 from sassir.machine.hierarchy import HIERARCHIES
 from sassir.timing import Prediction, Profile, Shape, Traffic, predict
-from sassir.timing.kernels import predict_static, predicted_gains, read_kernels
+from sassir.timing.kernels import predict_sampled, predict_static, predicted_gains, read_kernels
 from sassir.translate.flow import find_flow
 
 Written = Callable[[str], Function]
@@ -140,3 +140,10 @@ def test_a_dry_run_says_how_often_loops_run_that_count_in_other_ways(kernel: str
     measured = {"dgemv_col": 223.0, "conv3x3": 353.0, "sgemm_naive": 60.4}[kernel]
     assert found.assumed == ()
     assert found.microseconds == pytest.approx(measured, rel=0.25)
+
+
+def test_without_branches_on_data_a_dry_run_counts_what_the_emulator_counts() -> None:
+    file = read_launch_file(ROOT / "bench" / "launch" / "scan_block.toml")
+    data, launch = (CUBINS / "scan_block.sm_90.cubin").read_bytes(), file.launch("medium")
+    (static,), (sampled,) = predict_static(data, "scan_block", launch, file.facts), predict_sampled(data, launch)
+    assert static.microseconds == pytest.approx(sampled.microseconds, rel=0.02)
