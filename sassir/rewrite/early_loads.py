@@ -45,10 +45,10 @@ def load_ahead(kernel: KernelOp, loop: SelfLoop, batches: Sequence[Batch]) -> No
             before.add_ops(_copies(load.address, start))
             before.add_op(first := _copy(load.op, start))
             firsts += first.results
+            address = _copies(load.address, following)
             unknown = [UndefinedOp.of(r.type) for r in load.op.results if isinstance(r.type, SassRegister)]
             new = _guarded(load.op, following, loop, [op.value for op in unknown])
-            made = [*_copies(load.address, following), *unknown, new]
-            loop.block.insert_ops_after(made, place)
+            loop.block.insert_ops_after([*address, *unknown, new], place)
             place = new
             nexts += new.results
     before.add_op(NextOp.create(operands=[*before.args, *firsts], successors=[loop.block]))
