@@ -116,7 +116,8 @@ def _try(job: _Job, made: Optimised) -> tuple[Optimised, Report, Mapping[str, Co
     from sassir.verify.assumptions import broken_fact
 
     names = job.file.timed or job.file.launches
-    launches = [launch for name in names if broken_fact(made.assumptions, launch := job.file.launch(name), job.file.facts, job.arch) is None]
+    timed = [job.file.launch(name) for name in names]
+    launches = [launch for launch in timed if broken_fact(made.assumptions, launch, job.file.facts, job.arch) is None]
     measured = measured_gains(job.worker, job.original, made.cubin, launches)
     kept = give_back(made, slower_kernels(measured, launches), job.original, job.where, job.pipeline, job.stated, job.case)
     return kept, report if kept is made else _verify(job, kept), measured
