@@ -156,7 +156,7 @@ def _pays(kernel: KernelOp, known: Propagation, threads: Dim3, found: Sequence[S
     """Whether the turns saved are more than what the copy takes."""
     runs = 0
 
-    def visit(op: SassInstruction, lookup: Lookup, active: Flags) -> None:
+    def visit(op: SassInstruction, lookup: Lookup, active: Flags, reached: Flags) -> None:
         nonlocal runs
         runs += int(active.sum())
 
