@@ -98,9 +98,13 @@ class _Specializer:
 
     def _values(self, op: SassInstruction) -> list[int] | None:
         """The words of all results, if they are known and free general or uniform registers."""
-        words = [self._word(r) if isinstance(r.type, R | UR) and r.type.number is None else None for r in op.results]
-        found = [w for w in words if w is not None]
-        return found if len(found) == len(words) else None
+        words: list[int] = []
+        for result in op.results:
+            word = self._word(result)
+            if word is None or not isinstance(result.type, R | UR) or result.type.number is not None:
+                return None
+            words.append(word)
+        return words
 
     def _materialise(self, op: SassInstruction, values: list[int]) -> bool:
         """Replace an operation by moves of its results."""

@@ -49,8 +49,9 @@ class Ranges:
         few, many = (self.ranges, other.ranges) if len(self.ranges) < len(other.ranges) else (other.ranges, self.ranges)
         if not few or few[-1][1] <= many[0][0] or many[-1][1] <= few[0][0]:
             return False
+        i = 0
         for start, end in few:
-            i = bisect_left(many, (start,))
+            i = bisect_left(many, (start,), i)
             if (i and many[i - 1][1] > start) or (i < len(many) and many[i][0] < end):
                 return True
         return False

@@ -95,9 +95,10 @@ class Propagation:
         """Whether the guard of `op` holds; None if that is not known. True without a guard."""
         if op.constant_guard is not None:
             return not op.constant_guard.data.startswith("!")
-        if op.guard is None:
+        guard = op.guard
+        if guard is None:
             return True
-        value = self.range(op.guard).value
+        value = self.range(guard).value
         return None if value is None else bool(value) != (op.unless is not None)
 
     def _run(self) -> None:

@@ -3,7 +3,7 @@
 `op.operands` builds a proxy object on each call (0.7 µs against 0.04), and setting `name_hint` matches two patterns. `list(block.ops)`
 takes two calls an operation to count them and two to go through them. The hash of a value or an operation is its identity, but by a
 function in Python (0.27 µs against 0.05), and whether an object is of an abstract class is asked of two functions (0.55 µs against
-0.2): together a quarter of the time of a pipeline.
+0.2).
 """
 
 # pyright: reportPrivateUsage=false
