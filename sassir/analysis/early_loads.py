@@ -55,11 +55,11 @@ def self_loop(kernel: KernelOp, loop: RegionLoop) -> SelfLoop | None:
     return SelfLoop(block, latch, latch.guard, (latch.unless is not None) == (i == 0), following)
 
 
-def early_loads(loop: SelfLoop, facts: KernelFacts) -> list[EarlyLoad]:
+def early_loads(loop: SelfLoop, facts: KernelFacts, pointers: Mapping[SSAValue, int]) -> list[EarlyLoad]:
     """The loads of global memory that `loop` makes in every iteration and may make one earlier, in order.
 
     Nothing in the loop writes what they read, in any iteration. Loads of memory that nobody writes may also pass the barriers of
-    a block; all others stay in a loop that orders memory.
+    a block; all others stay in a loop that orders memory. `pointers`: see `sassir.analysis.pointers`.
     """
     ops = list(loop.block.ops)
     position = {op: i for i, op in enumerate(ops)}
@@ -67,12 +67,12 @@ def early_loads(loop: SelfLoop, facts: KernelFacts) -> list[EarlyLoad]:
     fences = [op for op in ops if op is not loop.latch and orders_memory(op)]
     if test is None or any(not isinstance(op, SassInstruction) or op.MNEMONIC != "BAR" for op in fences):
         return []
-    accesses = [found for op in ops if (found := access(op, facts)) is not None]
+    accesses = [found for op in ops if (found := access(op, pointers)) is not None]
     loads: list[EarlyLoad] = []
     for op in ops:
         if not isinstance(op, SassInstruction) or not _is_plain_load(op, loop):
             continue
-        this = access(op, facts)
+        this = access(op, pointers)
         if this is None or (fences and not this.constant) or any(other.writes and _may_meet(this, other, facts) for other in accesses):
             continue
         address = _computation(loop.block, op.reads)

@@ -146,8 +146,8 @@ def test_where_registers_are_scarce_nothing_is_done() -> None:
 
 
 CUBIN = (BENCH / "cubins" / "dgemv_col.sm_90.cubin").read_bytes()
-BEFORE = ("sass-specialize", "sass-schedule")
-PIPELINED = Pipeline("test", 1, (*BEFORE, "sass-pipeline-loads"))
+BEFORE = Pipeline("test", 1, ("sass-specialize",))
+PIPELINED = Pipeline("test", 1, (*BEFORE.passes, "sass-pipeline-loads"))
 
 
 def _dgemv(columns: int) -> Launch:
@@ -181,10 +181,10 @@ def test_a_load_of_the_iteration_that_does_not_come_would_be_noticed(monkeypatch
         emulate(optimise_cubin(CUBIN, "dgemv_col", PIPELINED, case=_dgemv(32)).cubin, _dgemv(32))
 
 
-def test_the_timing_model_sees_the_gain() -> None:
+def test_the_timing_model_sees_the_gain_over_the_order_of_ptxas() -> None:
     file = read_launch_file(BENCH / "launch" / "dgemv_col.toml")
     case = file.launch("medium")
-    without = optimise_cubin(CUBIN, "dgemv_col", Pipeline("test", 1, BEFORE), file.facts, case).cubin
+    without = optimise_cubin(CUBIN, "dgemv_col", BEFORE, file.facts, case).cubin
     made = optimise_cubin(CUBIN, "dgemv_col", PIPELINED, file.facts, case).cubin
     before, after = [predict_static(cubin, "dgemv_col", case, file.facts)[0].microseconds for cubin in (without, made)]
-    assert before > 1.1 * after
+    assert before > 2 * after
