@@ -21,6 +21,7 @@ from sassir.analysis.early_loads import EarlyLoad, SelfLoop, early_loads, self_l
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.occupancy import WARP
+from sassir.analysis.pointers import pointers_of
 from sassir.analysis.pressure import pressure
 from sassir.analysis.region_loops import region_loops
 from sassir.dialect import internals
@@ -89,10 +90,11 @@ def _plans(kernel: KernelOp, arch: str, facts: KernelFacts) -> list[_Plan]:
     liveness = Liveness(flow_of(kernel.body))
     limit = register_budget(arch, pressure(liveness).peak.get(R.FILE, 0), facts) - LEFT
     warps = -(-running_threads(arch, facts) // (WARP * SCHEDULERS))
+    pointers = pointers_of(kernel.body, facts)
     plans: list[_Plan] = []
     for loop, possible in zip(loops, loads, strict=True):
         chosen = _fitting(loop, possible, liveness, limit)
-        if chosen and _pays(loop, chosen, warps, Graph(loop.block, facts, machine(arch))):
+        if chosen and _pays(loop, chosen, warps, Graph(loop.block, facts, pointers, machine(arch))):
             plans.append(_Plan(loop, _batches(chosen)))
     return plans
 
