@@ -35,7 +35,6 @@ from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
 from sassir.schedule.budget import LARGEST, register_budget, running_threads
-from sassir.schedule.expected import expected_latency
 from sassir.schedule.graph import Graph
 from sassir.schedule.order import cycles_of
 
@@ -158,7 +157,7 @@ def _pays(loop: SelfLoop, chosen: Sequence[_Early], warps: int, graph: Graph) ->
     for early in chosen:
         i = graph.position[early.load.op]
         graph.successors[i] = dict.fromkeys(graph.successors[i], 1)
-    latency = max(expected_latency(early.load.op.MNEMONIC) for early in chosen)
+    latency = max(graph.latencies[graph.position[early.load.op]] for early in chosen)
     return max(busy, latency, cycles_of(graph, order)) <= WORTHWHILE * before
 
 

@@ -23,11 +23,13 @@ from sassir.machine.hierarchy import SCHEDULERS
 from sassir.rewrite.kernels import free_kernels
 from sassir.schedule.budget import LARGEST, register_budget, running_warps
 from sassir.schedule.graph import Graph
-from sassir.schedule.order import ROOM, Pressure, cycles_of, is_hidden, schedule
+from sassir.schedule.order import HIDING, ROOM, Pressure, cycles_of, is_hidden, schedule
 
 WORTHWHILE = 0.95
 """What a new order must take of the time of the old one: that is estimated for one warp alone, and ptxas knows more of the registers
 (sgemm_tiled, 2 % faster by the estimate, took 4 % longer on an H200)."""
+ANY_GRID = 2
+"""So many times `HIDING` where nobody states the grid: it may leave most of a multiprocessor empty (nbody: 8 of 64 warps)."""
 LATER = (4, 8, 12)
 """By how many registers the limit is raised to see whether more cycles are saved: pressure decides early, and its peak may stay the same
 (nbody: 186 cycles in place of 294, no register more)."""
@@ -93,7 +95,7 @@ class _Scheduler:
     def _order(self, b: int) -> bool:
         found = self.graphs[b]
         cycles = cycles_of(found, range(len(found.ops)))
-        if is_hidden(found, cycles, self.warps, self.facts):
+        if is_hidden(found, cycles, self.warps, HIDING * (ANY_GRID if self.facts.grid is None else 1)):
             return False
         time, after = min(self._orders(b))
         if time > WORTHWHILE * cycles / self.warps:

@@ -13,7 +13,6 @@ from heapq import heappop, heappush
 from xdsl.ir import Operation, SSAValue
 
 from sassir.dialect import internals
-from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R
@@ -24,8 +23,6 @@ ROOM = 4
 HIDING = 2
 """How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
 evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
-ANY_GRID = 2
-"""The same again where nobody states the grid: it may leave most of a multiprocessor empty (nbody: 8 of 64 warps)."""
 
 
 class Pressure:
@@ -84,14 +81,13 @@ def cycles_of(graph: Graph, order: Sequence[int]) -> int:
     return now
 
 
-def is_hidden(graph: Graph, cycles: int, warps: float, facts: KernelFacts) -> bool:
+def is_hidden(graph: Graph, cycles: int, warps: float, times: float = HIDING) -> bool:
     """While one warp waits, in a block that takes it so many cycles, the other `warps` of its scheduler issue enough to hide it.
 
-    At barriers they wait for each other.
+    They must issue so many `times` as long. At barriers they wait for each other.
     """
     barrier = any([isinstance(op, SassInstruction) and op.MNEMONIC == "BAR" for op in graph.ops])
-    wanted = HIDING * cycles * (ANY_GRID if facts.grid is None else 1)
-    return wanted <= warps * len(graph.ops) and not barrier
+    return times * cycles <= warps * len(graph.ops) and not barrier
 
 
 def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
