@@ -25,6 +25,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-flatten": "flatten.Flatten",
     "sass-forward-memory": "forward_memory.ForwardMemory",
     "sass-gvn": "gvn.GlobalValueNumbering",
+    "sass-hoist": "hoist.Hoist",
     "sass-licm": "licm.LoopInvariantCodeMotion",
     "sass-merge-guards": "merge_guards.MergeGuards",
     "sass-pipeline-loads": "pipeline_loads.PipelineLoads",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.allocation.launch import LaunchBounds, launch_bounds
@@ -16,7 +16,6 @@ from sassir.analysis.liveness import Liveness
 from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
-from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, UndefinedOp
 from sassir.dialect.registers import R
 from sassir.machine import machine
@@ -24,16 +23,13 @@ from sassir.machine.hierarchy import SCHEDULERS
 from sassir.rewrite.kernels import free_kernels
 from sassir.schedule.budget import LARGEST, register_budget, running_warps
 from sassir.schedule.graph import Graph
-from sassir.schedule.order import ROOM, Pressure, cycles_of, schedule
+from sassir.schedule.order import HIDING, ROOM, Pressure, cycles_of, is_hidden, schedule
 
 WORTHWHILE = 0.95
 """What a new order must take of the time of the old one: that is estimated for one warp alone, and ptxas knows more of the registers
 (sgemm_tiled, 2 % faster by the estimate, took 4 % longer on an H200)."""
-HIDING = 2
-"""How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
-evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
 ANY_GRID = 2
-"""The same again where nobody states the grid: it may leave most of a multiprocessor empty (nbody: 8 of 64 warps)."""
+"""So many times `HIDING` where nobody states the grid: it may leave most of a multiprocessor empty (nbody: 8 of 64 warps)."""
 LATER = (4, 8, 12)
 """By how many registers the limit is raised to see whether more cycles are saved: pressure decides early, and its peak may stay the same
 (nbody: 186 cycles in place of 294, no register more)."""
@@ -99,7 +95,7 @@ class _Scheduler:
     def _order(self, b: int) -> bool:
         found = self.graphs[b]
         cycles = cycles_of(found, range(len(found.ops)))
-        if self._is_hidden(found, cycles):
+        if is_hidden(found, cycles, self.warps, HIDING * (ANY_GRID if self.facts.grid is None else 1)):
             return False
         time, after = min(self._orders(b))
         if time > WORTHWHILE * cycles / self.warps:
@@ -131,11 +127,6 @@ class _Scheduler:
             if warps >= least:
                 yield cycles_of(graph, after) / warps, after
 
-    def _is_hidden(self, found: Graph, cycles: int) -> bool:
-        """While one warp waits in the block, the others issue enough: another order does not help. They wait for each other at barriers."""
-        wanted = HIDING * cycles * (ANY_GRID if self.facts.grid is None else 1)
-        return wanted <= self.warps * len(found.ops) and not any([_is_barrier(op) for op in found.ops])
-
 
 def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:
     last = block.last_op
@@ -150,7 +141,3 @@ def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:
             op.detach()
             block.insert_op_before(op, last)
         block.insert_op_before(found.ops[i], last)
-
-
-def _is_barrier(op: Operation) -> bool:
-    return isinstance(op, SassInstruction) and op.MNEMONIC == "BAR"
