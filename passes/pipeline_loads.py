@@ -24,10 +24,6 @@ from sassir.allocation.launch import LaunchBounds, launch_bounds
 from sassir.analysis.early_loads import EarlyLoad, SelfLoop, early_loads, self_loop
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
-<<<<<<< HEAD
-=======
-from sassir.analysis.occupancy import WARP
->>>>>>> a5ccb81e402dd75b8b6f13d01c3ef8e68c882b15
 from sassir.analysis.pointers import pointers_of
 from sassir.analysis.pressure import pressure
 from sassir.analysis.region_loops import region_loops
@@ -42,11 +38,7 @@ from sassir.rewrite.early_loads import Batch, load_ahead
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
-<<<<<<< HEAD
 from sassir.schedule.budget import LARGEST, register_budget, running_warps
-=======
-from sassir.schedule.budget import LARGEST, register_budget, running_threads
->>>>>>> a5ccb81e402dd75b8b6f13d01c3ef8e68c882b15
 from sassir.schedule.graph import Graph
 from sassir.schedule.order import cycles_of
 
@@ -104,15 +96,9 @@ def _plans(kernel: KernelOp, arch: str, facts: KernelFacts, bounds: LaunchBounds
     if not any(loads):
         return []
     liveness = Liveness(flow_of(kernel.body))
-<<<<<<< HEAD
     used = pressure(liveness).peak.get(R.FILE, 0)
     limit = register_budget(arch, used, facts, bounds) - LEFT
     warps = -(-running_warps(arch, used, facts, bounds) // SCHEDULERS)
-=======
-    limit = register_budget(arch, pressure(liveness).peak.get(R.FILE, 0), facts) - LEFT
-    warps = -(-running_threads(arch, facts) // (WARP * SCHEDULERS))
-    pointers = pointers_of(kernel.body, facts)
->>>>>>> a5ccb81e402dd75b8b6f13d01c3ef8e68c882b15
     plans: list[_Plan] = []
     for loop, possible in zip(loops, loads, strict=True):
         chosen = _fitting(loop, possible, liveness, limit)
