@@ -48,12 +48,11 @@ def run(args: argparse.Namespace) -> int:
     with Worker(args.timeout) as worker:
         entries = find_suite(args.suite, worker.describe_device().arch, args.kernels)
     jobs = list(_jobs(entries, args))
-    cases, results, given_back = list[Case](), list[Result](), dict[str, str]()
-    for job, candidate in zip(jobs, make_candidates(jobs), strict=True):
+    candidates = make_candidates(jobs)
+    given_back = _give_back(jobs, candidates, args.timeout) if args.optimize else {}
+    cases, results = list[Case](), list[Result]()
+    for job, candidate in zip(jobs, candidates, strict=True):
         entry = job.entry
-        if args.optimize and isinstance(candidate, bytes) and (reasons := _losses(job, candidate, args.timeout)):
-            given_back |= {f"{entry.kernel} {job.case or ''}".strip(): "; ".join(reasons)}
-            candidate = entry.cubin.read_bytes()
         if isinstance(candidate, str):
             results.append(Result(entry.kernel, job.case or "", "failed", f"no candidate: {candidate}"))
         else:
@@ -109,20 +108,31 @@ def make_candidate(job: Job) -> bytes | str:
         return f"{type(error).__name__}: {error}"
 
 
-def _losses(job: Job, candidate: bytes, timeout: float) -> list[str]:
-    """Why the original had better stay, as `sassir optimize` finds out on a GPU: measured apart from what the suite then reports."""
+def _give_back(jobs: Sequence[Job], candidates: list[bytes | str], timeout: float) -> dict[str, str]:
+    """Put the original in place of what is surely slower, as `sassir optimize` does on a GPU. Returns the reasons by kernel and launch.
+
+    The measurements for that are apart from those that the suite reports.
+    """
     from sassir.errors import LaunchError
     from sassir.gpu.gain import measured_gains, slower_kernels
     from sassir.gpu.worker import Worker
 
-    file = job.entry.file
-    launches = [file.launch(name) for name in ([job.case] if job.case is not None else file.timed)]
-    try:
-        with Worker(timeout) as worker:
-            measured = measured_gains(worker, job.entry.cubin.read_bytes(), candidate, launches)
-    except LaunchError:  # the suite will report it
-        return []
-    return list(slower_kernels(measured, launches).values())
+    given_back = dict[str, str]()
+    with Worker(timeout) as worker:
+        for i, (job, candidate) in enumerate(zip(jobs, candidates, strict=True)):
+            file, original = job.entry.file, job.entry.cubin.read_bytes()
+            launches = [file.launch(name) for name in ([job.case] if job.case is not None else file.timed)]
+            if isinstance(candidate, str):
+                continue
+            try:
+                slower = slower_kernels(measured_gains(worker, original, candidate, launches), launches)
+            except LaunchError as error:
+                print(f"{job.entry.kernel} {job.case or ''}: not measured before: {error}", flush=True)
+                continue
+            if slower:
+                candidates[i] = original
+                given_back[f"{job.entry.kernel} {job.case or ''}".strip()] = "; ".join(slower.values())
+    return given_back
 
 
 def _optimised(job: Job) -> bytes:

@@ -51,6 +51,7 @@ def doing(launch: Launch, what: str) -> Generator[None]:
 
 def load(cubin: bytes, launch: Launch) -> Module:
     """The cubin loaded, its globals and constants filled as the launch says. Raises LaunchError."""
+    load_driver()  # a fresh process has no context yet
     with doing(launch, "loading the cubin"):
         try:
             module = Module(cubin)
