@@ -17,6 +17,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -62,25 +63,25 @@ def attempt(program: Program, arch: str, file: str, kernel: str, pipeline: Pipel
     return Result(arch, pipeline.name, file, kernel, outcome.instructions, outcome.reason, "")
 
 
-def sample(folder: Path, count: int, most: int, rng: Random) -> list[tuple[str, Path, str, Program]]:
-    """At most `count` kernels with at most `most` instructions, as many of each architecture, each alone in a program."""
-    chosen: list[tuple[str, Path, str, Program]] = []
+def sample(folder: Path, count: int, most: int, rng: Random) -> Iterator[tuple[str, Path, str, Program]]:
+    """At most `count` kernels with at most `most` instructions, as many of each architecture, each alone in a program; read one by one."""
     archs = sorted([path for path in folder.iterdir() if _is_known(path.name)])
+    drawn: list[tuple[str, Path]] = []
     for arch in archs:
         files = sorted(arch.glob("*.cubin"))
-        for path in rng.sample(files, min(len(files), -(-count // len(archs)))):
-            try:
-                program = read_program(path.read_bytes(), str(path))
-            except SassirError as error:
-                print(f"{path.name}: not read: {error}")
-                continue
-            kernels = {section.index for section in select_cubin(path.read_bytes(), str(path)).code if section.head and section.head.entry}
-            functions = [f for f in program.functions if len(f.lines) <= most and f.section in kernels]
-            if functions:
-                function = rng.choice(functions)
-                chosen.append((arch.name, path, function.name, program._replace(functions=(function,))))
-    rng.shuffle(chosen)
-    return chosen
+        drawn += [(arch.name, path) for path in rng.sample(files, min(len(files), -(-count // len(archs))))]
+    rng.shuffle(drawn)
+    for arch_name, path in drawn:
+        try:
+            program = read_program(path.read_bytes(), str(path))
+        except SassirError as error:
+            print(f"{path.name}: not read: {error}")
+            continue
+        kernels = {section.index for section in select_cubin(path.read_bytes(), str(path)).code if section.head and section.head.entry}
+        functions = [f for f in program.functions if len(f.lines) <= most and f.section in kernels]
+        if functions:
+            function = rng.choice(functions)
+            yield arch_name, path, function.name, program._replace(functions=(function,))
 
 
 def _is_known(arch: str) -> bool:
