@@ -60,7 +60,9 @@ def promote_memory(kernel: KernelOp, facts: KernelFacts) -> int:
 def _sweep(region: Region, facts: KernelFacts) -> int:
     """Promote what can be, inner loops first, until new blocks change what the loops are."""
     flow, loops = flow_of(region), region_loops(region)
-    pointers = pointers_of(region, facts) if loops else {}
+    if not loops:
+        return 0
+    pointers = pointers_of(region, facts)
     promoted = 0
     for loop in loops:
         words = _words(loop, flow, facts, pointers) if loop.preheader is not None else []

@@ -105,8 +105,8 @@ def _put_on_edges(colouring: Colouring, b: int, terminator: Operation, copies: _
         return
     for i, (s, values) in reversed(list(enumerate(_edges(colouring, b, terminator)))):
         if moves := _moves(colouring, b, values, s):
-            closes_loop = i == 0 and s <= b and can_turn(terminator)
-            copies.put_before(turn(terminator) if closes_loop else put_block(terminator, i, ends), moves)
+            back = turn(terminator) if i == 0 and s <= b and can_turn(terminator) else put_block(terminator, i, ends)
+            copies.put_before(back, moves)
 
 
 def _moves_before(colouring: Colouring, b: int, terminator: Operation) -> list[Move] | None:

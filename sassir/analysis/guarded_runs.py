@@ -90,7 +90,9 @@ def guarded_runs(kernel: KernelOp) -> list[GuardedRun]:
     """The longest runs in the innermost loops of `kernel`. No two share a block, but a join may be the next run's start."""
     search, facts = _Search(kernel), facts_of(kernel)
     guards = {guard.start: guard for guard in search.guards()}
-    pointers = pointers_of(kernel.body, facts) if guards else {}
+    if not guards:
+        return []
+    pointers = pointers_of(kernel.body, facts)
     found: list[GuardedRun] = []
     while guards:
         start, guard = next(iter(guards.items()))
