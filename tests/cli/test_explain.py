@@ -22,7 +22,8 @@ def test_each_part_of_the_control_code(capsys: pytest.CaptureFixture[str]) -> No
     )
     assert reader in printed
     assert "  wait for SB0:" in printed
-    assert sum(line.startswith("      evidence: ") for line in printed) == 5
+    assert "    4 cycles until its pipe takes the next instruction, which goes to the same one" in printed
+    assert sum(line.startswith("      evidence: ") for line in printed) == 4
 
 
 def test_a_kernel_of_several(capsys: pytest.CaptureFixture[str]) -> None:
