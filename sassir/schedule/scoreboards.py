@@ -169,7 +169,8 @@ class _Chooser:
             board = boards[s]
             if not board.used:
                 return 0, 1
-            if board.needed == new.needed:
+            alike = bool(board.results) == bool(new.results)  # operands are read long before results are there
+            if board.needed == new.needed and (alike or new.needed < FAR):
                 return 0, 0
             others = max(0, new.ready - max(board.needed, board.ready))
             own = max(0, board.ready - max(new.needed, new.ready))

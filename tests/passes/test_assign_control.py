@@ -253,3 +253,16 @@ def test_a_block_without_instructions_hides_nothing() -> None:
     kernel.body.insert_block(between, 1)
     first.last_op.successors = [between]
     assert check_schedule(assigned(module)) == []
+
+
+def test_operands_do_not_wait_for_a_result_that_is_needed_later() -> None:
+    """black_scholes overwrites the address of a load two blocks before it needs what was loaded."""
+    suite = Path(__file__).parents[2] / "bench" / "cubins"
+    (function,) = assigned(read_module((suite / "black_scholes.sm_90.cubin").read_bytes())).functions
+    load = function.lines[0x110 // INSTRUCTION_BYTES].instruction
+    overwriting = function.lines[0x280 // INSTRUCTION_BYTES].instruction
+    assert (load.mnemonic, overwriting.mnemonic) == ("LDG", "LOP3")
+    assert load.control is not None
+    assert overwriting.control is not None
+    assert load.control.write not in overwriting.control.wait
+    assert load.control.read in overwriting.control.wait
