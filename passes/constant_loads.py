@@ -21,9 +21,9 @@ from sassir.analysis.pointers import pointers_of
 from sassir.dialect.facts import KernelFacts, facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
-from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.build import arguments_of, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.simplify import exchange
 
 _WITHIN_BLOCKS = frozenset({"BAR", "NOP"})
 """Order accesses, but wait for no other kernel."""
@@ -74,10 +74,4 @@ def _written(ops: list[SassInstruction], pointers: Mapping[SSAValue, int]) -> se
 def _mark(op: SassInstruction, arch: str) -> bool:
     name, system, _ = name_of(op).partition(".SYS")
     new = rewritten(op, f"{name}.CONSTANT{system}", arguments_of(op), op.reads)
-    if not encodable(new, arch):
-        new.erase()
-        return False
-    assert op.parent is not None
-    op.parent.insert_op_before(new, op)
-    replace(op, new.results)
-    return True
+    return exchange(op, new, arch)

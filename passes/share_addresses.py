@@ -21,9 +21,9 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.passes.dce import drop_dead_code
-from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
+from sassir.rewrite.build import arguments_of, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.simplify import exchange
 
 _ADDRESS = re.compile(r"(?P<before>(?:desc\[\$UR2\])?\[)(?P<register>\$R2?)(?P<wide>\.64)?(?P<offset>[-+](?:0x[0-9a-f]+|-0x[0-9a-f]+))?\]")
 _REACH = 1 << 23
@@ -85,12 +85,7 @@ def _share(block: Block, table: dict[Terms, Base], forms: Affine, arch: str) -> 
             table[key] = (values, form.constant)
             continue
         new = _moved(op, place, match, base[0], offset)
-        if not encodable(new, arch):
-            new.erase()
-            continue
-        block.insert_op_before(new, op)
-        replace(op, new.results)
-        changed += 1
+        changed += exchange(op, new, arch)
     return changed
 
 

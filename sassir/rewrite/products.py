@@ -8,8 +8,8 @@ from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.ranges import LARGEST_SIGNED
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
-from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.build import arguments_of, name_of, rewritten
+from sassir.rewrite.simplify import exchange
 
 
 def collapse_products(kernel: KernelOp, arch: str) -> int:
@@ -35,13 +35,7 @@ def _collapse(op: SassInstruction, arch: str) -> bool:
         return False
     shown = [*arguments_of(op)[:2], f"{number:#x}", arguments_of(below)[3]]
     new = rewritten(op, name_of(op), shown, [*outer[0].values, *inner[2].values])
-    if not encodable(new, arch):
-        new.erase()
-        return False
-    assert op.parent is not None
-    op.parent.insert_op_before(new, op)
-    replace(op, new.results)
-    return True
+    return exchange(op, new, arch)
 
 
 def _product(op: SassInstruction) -> tuple[Argument, int, Argument] | None:

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
 from sassir.dialect.instruction import SassInstruction
+from sassir.rewrite.build import encodable
 
 
 def replace(op: SassInstruction, values: Sequence[SSAValue]) -> None:
@@ -16,6 +17,17 @@ def replace(op: SassInstruction, values: Sequence[SSAValue]) -> None:
         result.replace_all_uses_with(value)
     op.detach()
     op.erase()
+
+
+def exchange(op: SassInstruction, new: SassInstruction, arch: str) -> bool:
+    """Put `new`, with the same results, in place of `op`, or drop it if `arch` has no such instruction. Returns whether it has."""
+    if not encodable(new, arch):
+        new.erase()
+        return False
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    replace(op, new.results)
+    return True
 
 
 def without_guard(op: SassInstruction) -> SassInstruction:
