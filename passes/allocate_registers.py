@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from sassir.allocation.allocate import allocate
-from sassir.allocation.launch import LaunchBounds, launch_bounds
+from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.allocation.registers import MOST_REGISTERS
 from sassir.allocation.room import LocalMemory, Room, SharedMemory
 from sassir.dialect.facts import facts_of, record_use
@@ -36,7 +36,7 @@ class AllocateRegisters(ModulePass):
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
             try:
-                self._allocate(kernel, arch, bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds()))
+                self._allocate(kernel, arch, bounds_of(kernel, bounds))
             except TranslationError as error:
                 raise error.at(f"kernel {kernel.function.data}") from error
 

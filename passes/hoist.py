@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from sassir.allocation.launch import LaunchBounds, launch_bounds
+from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness, home
@@ -45,7 +45,7 @@ class Hoist(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
-            hoist(kernel, arch, bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds()))
+            hoist(kernel, arch, bounds_of(kernel, bounds))
 
 
 def hoist(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
-from sassir.allocation.launch import LaunchBounds, launch_bounds
+from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.analysis.early_loads import EarlyLoad, SelfLoop, early_loads, self_loop
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
@@ -63,7 +63,7 @@ class PipelineLoads(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
-            pipeline_loads(kernel, arch, bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds()))
+            pipeline_loads(kernel, arch, bounds_of(kernel, bounds))
 
 
 def pipeline_loads(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from sassir.allocation.launch import LaunchBounds, launch_bounds
+from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pointers import pointers_of
@@ -51,7 +51,7 @@ class Schedule(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
-            own = bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds())
+            own = bounds_of(kernel, bounds)
             if _Scheduler(kernel, arch, self.max_registers, own).run() and facts_of(kernel).noalias:
                 record_use(kernel, ["noalias"])
 

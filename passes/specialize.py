@@ -29,7 +29,7 @@ from sassir.rewrite.flow import drop_unreachable, reachable, tidy
 from sassir.rewrite.immediate import with_known
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import jump
-from sassir.rewrite.simplify import copied_values, replace, without_guard
+from sassir.rewrite.simplify import copied_values, put_in_place, replace, without_guard
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,7 @@ class _Specializer:
             replace(op, values)
             return True
         if new is not op:
-            assert op.parent is not None
-            op.parent.insert_op_before(new, op)
-            replace(op, new.results)
+            put_in_place(op, new)
         return new is not op
 
     def _word(self, value: SSAValue) -> int | None:

@@ -38,7 +38,7 @@ from sassir.errors import TranslationError
 from sassir.isa.semantics.evaluator import Flags
 from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.simplify import put_in_place
 from sassir.translate.lift import CONTAINER
 
 _TURNS, _TURNS_OF_BANKS, _BARRIER = 32, 4, 30
@@ -201,9 +201,7 @@ def _stage(lookup: Staged, table: _Table, base: SSAValue | None, arch: str) -> N
     new = rewritten(op, name_of(op).replace("LDC", "LDS"), shown, [lookup.register, *([base] if base is not None else [])])
     if not encodable(new, arch):
         raise TranslationError(f"`{written(op)}`: {arch} has no such load from shared memory")
-    assert op.parent is not None
-    op.parent.insert_op_before(new, op)
-    replace(op, new.results)
+    put_in_place(op, new)
 
 
 def _shared(base: SSAValue | None, offset: int) -> str:

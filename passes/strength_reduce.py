@@ -30,7 +30,7 @@ from sassir.dialect.registers import P, R
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import addition, arguments_of, encodable, instruction, signed
 from sassir.rewrite.kernels import free_kernels
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.simplify import put_in_place, replace
 
 _UPPER = frozenset({"X", "HI.X", "HI.X.SX32"})
 """Modifiers of the instructions that add upper words."""
@@ -65,12 +65,6 @@ def _always(op: SassInstruction) -> bool:
     return op.guard is None and op.constant_guard is None and op.link is None and not isinstance(op, SassBranch)
 
 
-def _put(op: SassInstruction, new: SassInstruction) -> None:
-    assert op.parent is not None
-    op.parent.insert_op_before(new, op)
-    replace(op, new.results)
-
-
 def _add_number(op: SassInstruction, forms: Affine, arch: str) -> bool:
     """v + n for an operation that reads v and something else."""
     if len(op.reads) < 2 or len(op.results) != 1:
@@ -78,7 +72,7 @@ def _add_number(op: SassInstruction, forms: Affine, arch: str) -> bool:
     for value in [v for v in op.reads if v.type == op.results[0].type]:
         number = distance(forms.word(value), forms.word(op.results[0]))
         if number is not None:
-            _put(op, addition("$R", signed(number), [value], arch))
+            put_in_place(op, addition("$R", signed(number), [value], arch))
             return True
     return False
 

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
-from sassir.allocation.launch import LaunchBounds, launch_bounds
+from sassir.allocation.launch import bounds_of, launch_bounds
 from sassir.analysis.affine import Affine, as_signed
 from sassir.analysis.arguments import arguments
 from sassir.analysis.banks import LINE, WORD, Seen, executions, least_wavefronts, look, total_wavefronts
@@ -78,7 +78,7 @@ class SwizzleShared(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):
-            static = bounds.get(kernel.section.data if kernel.section is not None else None, LaunchBounds()).shared
+            static = bounds_of(kernel, bounds).shared
             swizzle_shared(kernel, arch, static)
 
 

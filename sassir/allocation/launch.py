@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from sassir.analysis.occupancy import occupancy
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.summary import summarise
 from sassir.dialect.container import ContainerAttr
+from sassir.dialect.operations import KernelOp
 from sassir.translate.lift import CONTAINER
 
 
@@ -38,3 +40,8 @@ def launch_bounds(module: ModuleOp) -> dict[int | None, LaunchBounds]:
     kernels = summarise(Cubin.read(container.bytes, "the container")).kernels
     blocks = {k.section: k.required_threads or k.max_threads for k in kernels}
     return {k.section: LaunchBounds(prod(block) if (block := blocks[k.section]) else None, k.shared) for k in kernels}
+
+
+def bounds_of(kernel: KernelOp, found: Mapping[int | None, LaunchBounds]) -> LaunchBounds:
+    """Of what `launch_bounds` found, the bounds of one kernel; such as say nothing for a kernel without a cubin."""
+    return found.get(kernel.section.data if kernel.section is not None else None, LaunchBounds())

@@ -19,14 +19,19 @@ def replace(op: SassInstruction, values: Sequence[SSAValue]) -> None:
     op.erase()
 
 
-def exchange(op: SassInstruction, new: SassInstruction, arch: str) -> bool:
-    """Put `new`, with the same results, in place of `op`, or drop it if `arch` has no such instruction. Returns whether it has."""
-    if not encodable(new, arch):
-        new.erase()
-        return False
+def put_in_place(op: SassInstruction, new: SassInstruction) -> None:
+    """Put `new`, with the same results, in place of `op`."""
     assert op.parent is not None
     op.parent.insert_op_before(new, op)
     replace(op, new.results)
+
+
+def exchange(op: SassInstruction, new: SassInstruction, arch: str) -> bool:
+    """`put_in_place`, or drop `new` if `arch` has no such instruction. Returns whether it has."""
+    if not encodable(new, arch):
+        new.erase()
+        return False
+    put_in_place(op, new)
     return True
 
 

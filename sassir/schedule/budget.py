@@ -19,15 +19,6 @@ MULTIPROCESSORS = {"sm_75": 72, "sm_80": 108, "sm_86": 84, "sm_89": 144, "sm_90"
 white papers); a grid that leaves some of them idle leaves as many on a smaller one."""
 
 
-def running_threads(arch: str, facts: KernelFacts) -> int:
-    """Threads that run on a multiprocessor at a time, at most."""
-    threads = prod(facts.block) if facts.block is not None else BLOCK
-    most = occupancy(arch, 1, 0, threads).warps * WARP
-    if facts.grid is None:
-        return most
-    return min(most, threads * -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)]))
-
-
 def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:
     """Warps that run on a multiprocessor at a time, at most, if each thread takes `used` general registers.
 
@@ -39,6 +30,11 @@ def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds
         return warps
     blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
     return min(warps, blocks * -(-threads // WARP))
+
+
+def running_threads(arch: str, facts: KernelFacts) -> int:
+    """Threads that run on a multiprocessor at a time, at most, however many registers they take."""
+    return WARP * running_warps(arch, 1, facts)
 
 
 def register_budget(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from sassir.analysis.cfg import Cfg
 from sassir.asm.instruction import Instruction
+from sassir.dialect.read_slots import read_slots
 from sassir.dialect.registers import R
-from sassir.dialect.sources import sources
 from sassir.machine import Machine
 from sassir.machine.costs import Cost, product_cycles
 from sassir.machine.hierarchy import Hierarchy
@@ -154,7 +154,7 @@ def reading_cycles(code: Sequence[Instruction], flow: Flow, machine: Machine) ->
         yield file.cycles(
             [
                 Read(slot, register - R.FIRST, kept)
-                for slot, first, width, kept in sources(shape.template)
+                for slot, first, width, kept in read_slots(shape.template)
                 for register in shape.reads[first : first + width]
             ]
         )

@@ -9,7 +9,7 @@ from sassir.dialect.registers import R
 from sassir.dialect.template import Argument, Hole, TemplateAttr
 
 
-class Source(NamedTuple):
+class ReadSlot(NamedTuple):
     """An operand in general registers."""
 
     slot: int
@@ -22,16 +22,16 @@ class Source(NamedTuple):
 
 
 @cache
-def sources(template: TemplateAttr) -> tuple[Source, ...]:
+def read_slots(template: TemplateAttr) -> tuple[ReadSlot, ...]:
     """The operands in general registers that the text shows."""
     remaining = iter(template.data.holes)
-    found: list[Source] = []
+    found: list[ReadSlot] = []
     slot = first = 0
     for argument in template.data.arguments:
         holes = [next(remaining) for name in argument.registers if name is None]
         for hole in holes:
             if hole.reads and hole.file == R.FILE:
-                found.append(Source(slot, first, hole.width, ".reuse" in argument.template))
+                found.append(ReadSlot(slot, first, hole.width, ".reuse" in argument.template))
             first += hole.width if hole.reads else 0
         slot += not (_is_predicate(argument, holes) or any(hole.writes for hole in holes) or argument is template.data.arguments[0])
     return tuple(found)
