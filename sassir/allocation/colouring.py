@@ -46,6 +46,8 @@ class Colouring:
         self.moved: set[SSAValue] = set()
         """The values that are not in one register all their life."""
         self._allowed = allowed
+        self._used = plan.used
+        """Registers that hold something somewhere, by the plan or by what is chosen so far."""
         self._taken: dict[Block, int] = {}
         """The registers of each block's arguments."""
         done: set[int] = set()
@@ -115,6 +117,7 @@ class Colouring:
     def _bear(self, value: SSAValue, register: int, state: State) -> None:
         state.put(value, register)
         self.registers[value] = register
+        self._used |= 1 << register
 
     def _visit(self, op: SassInstruction, dying: Sequence[SSAValue], state: State) -> None:
         operands, wanted = internals.operands(op), demands(op)
@@ -187,6 +190,8 @@ class Colouring:
         better = self.plan.better_bank(values[0], self.registers) if len(values) == 1 else None
         calm: int | None = None
         for first in members(candidates):
+            if calm is not None and not self._used >> first & 1:
+                break  # a bank is not worth a register more
             if all([self.plan.is_calm(v, first + i) for i, v in enumerate(values)]):
                 if better is None or bank(first - R.FIRST) == better:
                     return first

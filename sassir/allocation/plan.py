@@ -85,6 +85,11 @@ class Plan:
             if partner in registers:
                 yield registers[partner]
 
+    @property
+    def used(self) -> int:
+        """The registers for which something is planned, as a set."""
+        return sum([1 << register for register in self._busy])
+
     def partners(self, value: SSAValue) -> Sequence[SSAValue]:
         """The values that want the register of `value`."""
         return self._partners.get(value, ())

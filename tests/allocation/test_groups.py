@@ -76,5 +76,4 @@ def test_a_result_may_lie_where_operands_die(allocated: Allocated) -> None:
     product = '%lo, %hi = sass.imad<"WIDE"> "=R2, $R, $R, $R2"(%a, %b, %c, %d)\n'
     k, found = allocated(FOUR + product + 'sass.stg<"64"> "[$R2], $R"(%lo, %hi, %lo)')
     assert fixed(last(k, "IMAD").results[0]) in registers(last(k, "IMAD"))
-    assert found.copies == 0
-    assert found.registers <= 8, "four operands, R1 for the stack pointer, two that are reserved: what a warp is given at least"
+    assert (found.copies, found.registers) == (0, 1 + 4 + 2)  # R1 is left to the stack pointer
