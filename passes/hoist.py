@@ -63,7 +63,8 @@ def hoist(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:
             continue
         above, block = flow.blocks[before[0]], flow.blocks[b]
         graph = Graph(block, facts, pointers, machine(arch))
-        if _passes_on(above) and not _calls(block) and not is_hidden(graph, cycles_of(graph, range(len(graph.ops))), warps):
+        order = range(len(graph.ops))
+        if _passes_on(above) and not _calls(block) and not is_hidden(graph, cycles_of(graph, order), len(order), warps):
             moved += _move(block, above, {file: most[file] - found.by_block[before[0]].get(file, 0) - left for file, left in LEFT.items()})
     return moved
 

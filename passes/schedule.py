@@ -11,11 +11,13 @@ from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
+from sassir.allocation.original import original_registers
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness
 from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
+from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, UndefinedOp
 from sassir.dialect.registers import R
 from sassir.machine import machine
@@ -23,6 +25,7 @@ from sassir.machine.hierarchy import SCHEDULERS
 from sassir.rewrite.kernels import free_kernels
 from sassir.schedule.budget import LARGEST, register_budget, running_warps
 from sassir.schedule.graph import Graph
+from sassir.schedule.operand_cache import reading_cycles
 from sassir.schedule.order import HIDING, ROOM, Pressure, cycles_of, is_hidden, schedule
 
 WORTHWHILE = 0.95
@@ -42,7 +45,8 @@ class Schedule(ModulePass):
     """Orders every block by its latencies, within `max-registers` general registers if that is possible.
 
     Without the option it takes as many as cost no warp (see `register_budget`). A block keeps its order where the new one is
-    not expected to be clearly faster.
+    not expected to be clearly faster. Where registers are chosen, it looks at what their banks give in a cycle, and at what the operand
+    cache keeps: that no other warp can hide.
     """
 
     name = "sass-schedule"
@@ -63,8 +67,14 @@ class _Scheduler:
         self.liveness = Liveness(flow_of(kernel.body))
         pointers = pointers_of(kernel.body, self.facts)
         self.graphs = [Graph(block, self.facts, pointers, machine(arch)) for block in self.blocks]
+        instructions = [op for graph in self.graphs for op in graph.ops if isinstance(op, SassInstruction)]
+        self.allocated = any(isinstance(r.type, R) and r.type.number is not None for op in instructions for r in op.results)
+        self.before = {} if self.allocated else original_registers(instructions)
         used = max(self._most(b, range(len(graph.ops))) for b, graph in enumerate(self.graphs))
-        self.limit = limit if limit is not None else register_budget(arch, used, self.facts, bounds) - ROOM
+        if self.allocated:
+            self.limit = LARGEST
+        else:
+            self.limit = limit if limit is not None else register_budget(arch, used, self.facts, bounds) - ROOM
         self.warps = self._warps(used)
 
     def run(self) -> bool:
@@ -94,11 +104,17 @@ class _Scheduler:
 
     def _order(self, b: int) -> bool:
         found = self.graphs[b]
-        cycles = cycles_of(found, range(len(found.ops)))
-        if is_hidden(found, cycles, self.warps, HIDING * (ANY_GRID if self.facts.grid is None else 1)):
-            return False
-        time, after = min(self._orders(b))
-        if time > WORTHWHILE * cycles / self.warps:
+        order = range(len(found.ops))
+        cycles, reading = cycles_of(found, order), reading_cycles(found, order, self.before)
+        if is_hidden(found, cycles, reading, self.warps, HIDING * (ANY_GRID if self.facts.grid is None else 1)):
+            if not self.allocated or reading == len(found.ops):
+                return False
+            after = schedule(found, self._pressure(b), LARGEST)
+            share = reading_cycles(found, after) / reading
+        else:
+            time, after = min(self._orders(b))
+            share = time / (cycles / self.warps)
+        if share > WORTHWHILE:
             return False
         _arrange(self.blocks[b], found, after)
         return True

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from sassir.cubin.fatbin import EntryKind
 from sassir.cubin.host import open_binary
-from sassir.encoders.library import CHAIN, base_architecture, has_table
+from sassir.encoders.library import has_table
 from sassir.errors import EncodingError
+from sassir.machine import machine
+from sassir.machine.instructions import OVERRIDES
 from sassir.machine.latency import print_matrices
 from sassir.translate.cubin import read_program
 
@@ -21,7 +23,7 @@ HELP = "derive the latency table of an architecture from code of ptxas"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="files with code that ptxas made for the architecture")
-    parser.add_argument("--arch", required=True, choices=CHAIN)
+    parser.add_argument("--arch", required=True, choices=tuple(OVERRIDES))
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="where to write ARCH.txt")
     parser.add_argument("--no-chains", action="store_true", help="do without chain kernels, which need ptxas on the PATH")
 
@@ -66,5 +68,5 @@ def _cubins(file: Path, arch: str) -> list[tuple[str, bytes]]:
     return [
         (file.name if single else f"{file.name}#{i}", entry.data)
         for i, entry in enumerate(entries)
-        if entry.kind is EntryKind.CUBIN and entry.arch and has_table(entry.arch) and base_architecture(entry.arch) == arch
+        if entry.kind is EntryKind.CUBIN and entry.arch and has_table(entry.arch) and machine(entry.arch).kinds == arch
     ]

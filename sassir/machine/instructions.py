@@ -102,8 +102,8 @@ _BEFORE_SM_90 = """
 fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
 alu       | late           | late                  | w r   |            | R2UR
 """
-_LESS_THAN_SM_100 = """
-fp64      | late           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
+_FEW_FP64_UNITS = """
+fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
 tensor    | late           | late                  | w r   |            | DMMA
 """
 
@@ -118,15 +118,13 @@ cbu       | late           | branch                |       |            | BMOV
     "sm_89": _BEFORE_SM_90,
     "sm_90": "",
     "sm_100": "",
-    "sm_101": _LESS_THAN_SM_100,
-    "sm_103": _LESS_THAN_SM_100,
-    "sm_110": _LESS_THAN_SM_100,
-    "sm_120": """
+    "sm_103": _FEW_FP64_UNITS,
+    "sm_120": _FEW_FP64_UNITS + """
 uniform   | udp            | udp                   |       |            | CS2UR
-fp64      | fp64           | fp64                  | w r   | fp64/fp64  | DADD DFMA DMUL DSETP
-tensor    | late           | late                  | w r   |            | DMMA
 """,
 }
-"""Rows that are different on one architecture. In all else sm_101, sm_103 and sm_110 are as sm_100: they have fewer units for FP64, and
-ptxas 13.0 gives it scoreboards there."""
+"""Rows that are different on one architecture. In all else sm_103 is as sm_100, whose latencies it has but for FP64: it has fewer units for
+that, and ptxas 13 gives it scoreboards there."""
+SAME = {"sm_101": "sm_103", "sm_110": "sm_103"}
+"""Architectures without rows or latencies of their own, and whose they share."""
 # fmt: on

@@ -49,6 +49,12 @@ def _rows(arch: str) -> _Rows:
     return rows
 
 
+def own_classes(arch: str) -> set[str]:
+    """The classes of what an architecture's own rows write."""
+    kinds = [kind for group in parse(OVERRIDES[arch]).values() for kind in group.values()]
+    return {name for kind in kinds for group in kind.writes for name in group}
+
+
 def parse(table: str) -> _Rows:
     """The rows of a table text by mnemonic and modifiers needed. Raises ValueError naming the line of a malformed or second row."""
     rows: _Rows = {}

@@ -13,7 +13,7 @@ from sassir.machine.accesses import accesses, guard_column
 from sassir.machine.classes import COLUMNS, ROWS
 from sassir.machine.costs import Cost, cost
 from sassir.machine.hierarchy import GLOBAL_LOADS, HIERARCHIES
-from sassir.machine.instructions import OVERRIDES
+from sassir.machine.instructions import OVERRIDES, SAME
 from sassir.machine.issue import issue
 from sassir.machine.kinds import kind_of
 from sassir.machine.latency import Matrix, parse_matrices
@@ -69,14 +69,14 @@ class Machine:
 
     def __init__(self, base: str, kinds: str) -> None:
         self.arch = base
-        """The architecture whose latencies these are: sm_90 for sm_90a."""
+        """The architecture whose latencies these are, for the most part: sm_90 for sm_90a."""
         self.kinds = kinds
-        """The architecture whose rows of the instruction table these are: the same, or one that differs from it only there."""
+        """The architecture whose rows of the instruction table these are: the same, or one that differs from it only in these."""
         self.rows = ROWS.names
         """What writes a register: `R.alu`, `UR.udp` …; the numbering of the rows."""
         self.columns = COLUMNS.names
         """What reads a register: `R.alu`, `P.guard` …; the numbering of the columns."""
-        matrices = parse_matrices(*_tables(base))
+        matrices = parse_matrices(*_tables(base, kinds))
         self.raw: Matrix = matrices["raw"]
         """By row of the writer and column of the reader."""
         self.war: Matrix = matrices["war"]
@@ -141,9 +141,10 @@ def _form(operand: Operand) -> Operand:
     return operand.with_registers(*[name if name in ZERO_REGISTERS else f"{register_file(name)}0" for name in operand.registers])
 
 
-def _tables(base: str) -> list[str]:
-    """The table that the miner made, and what was measured on hardware, if it was."""
-    found = [files("sassir.machine").joinpath(f"tables/{base}{kind}.txt") for kind in ("", ".measured")]
+def _tables(base: str, kinds: str) -> list[str]:
+    """The table that the miner made; what was measured on hardware, if it was; what it made for instructions with rows of their own."""
+    names = [base, f"{base}.measured", *([kinds] if kinds != base else [])]
+    found = [files("sassir.machine").joinpath(f"tables/{name}.txt") for name in names]
     return [file.read_text("utf-8") for file in found if file.is_file()]
 
 
@@ -154,7 +155,7 @@ def machine(arch: str) -> Machine:
     Raises EncodingError for an architecture that sassir does not know.
     """
     base, own = base_architecture(arch), arch.rstrip("af")
-    return _machine(base, own if own in OVERRIDES else base)
+    return _machine(base, SAME.get(own, own if own in OVERRIDES else base))
 
 
 @cache

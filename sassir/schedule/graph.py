@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -34,13 +36,16 @@ class Graph:
         self.successors: list[dict[int, int]] = [{} for _ in self.ops]
         """By operation: those that must come later, and how many cycles after its issue at least."""
         forms = [_form(op, machine) for op in self.ops]
-        self.timings = [timing for timing, _ in forms]
-        self.latencies = [latency for _, latency in forms]
+        self.timings = [form.timing for form in forms]
+        self.latencies = [form.latency for form in forms]
         """Usual cycles until late results."""
+        self.reading = [form.reading for form in forms]
+        """Usual cycles until the operands are read."""
         self._add_values()
         self._add_registers()
         self._add_carried(block)
         self._add_memory(facts, pointers)
+        self._keep_loads()
 
     def _edge(self, before: int, after: int, cycles: int) -> None:
         if before != after:
@@ -83,10 +88,14 @@ class Graph:
                     self._edge(writer[n], i, 1)
             for n in _numbers(op.results):
                 for j in readers.pop(n, ()):
-                    self._edge(j, i, 1)
+                    self._edge(j, i, self.reading[j])
                 if n in writer:
-                    self._edge(writer[n], i, 1)
+                    self._edge(writer[n], i, self.latencies[writer[n]] if self._is_late(writer[n]) else 1)
                 writer[n] = i
+
+    def _is_late(self, i: int) -> bool:
+        timing = self.timings[i]
+        return timing is not None and timing.writes_late
 
     def _add_carried(self, block: Block) -> None:
         """Uses of a loop's argument before its next value, so that both can share a register."""
@@ -126,6 +135,14 @@ class Graph:
             since.append((i, this))
 
 
+    def _keep_loads(self) -> None:
+        """Where registers are chosen, loads from global memory keep their order, which is one in which results are needed: what lines
+        are asked for one after the other matters to the caches (stencil3d7, 4 % slower on an H200 without this rule)."""
+        loads = [i for i, op in enumerate(self.ops) if isinstance(op, SassInstruction) and op.MNEMONIC == "LDG" and _numbers(op.results)]
+        for before, after in pairwise(loads):
+            self._edge(before, after, 1)
+
+
 def overwritten(op: Operation) -> Sequence[SSAValue]:
     """The values whose registers `op` writes: kept ones, and those of operands that are read and written."""
     if not isinstance(op, SassInstruction):
@@ -139,16 +156,25 @@ def overwritten(op: Operation) -> Sequence[SSAValue]:
     return values
 
 
-def _form(op: Operation, machine: Machine) -> tuple[Timing | None, int]:
+class _Form(NamedTuple):
+    """What the text of an operation says of its time."""
+
+    timing: Timing | None
+    latency: int
+    reading: int
+
+
+def _form(op: Operation, machine: Machine) -> _Form:
     if not isinstance(op, SassInstruction):
-        return None, 0
+        return _Form(None, 0, 1)
     return _form_of(machine, op.MNEMONIC, op.modifiers.data if op.modifiers is not None else "", op.template)
 
 
 @cache
-def _form_of(machine: Machine, mnemonic: str, modifiers: str, template: TemplateAttr) -> tuple[Timing, int]:
+def _form_of(machine: Machine, mnemonic: str, modifiers: str, template: TemplateAttr) -> _Form:
     instruction = sample(mnemonic, modifiers, template)
-    return machine.timing(instruction), machine.usual_latency(instruction)
+    timing = machine.timing(instruction)
+    return _Form(timing, machine.usual_latency(instruction), machine.cost(instruction).read if timing.reads_late else 1)
 
 
 def _numbers(values: Sequence[SSAValue]) -> list[int]:

@@ -17,12 +17,15 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import R
 from sassir.schedule.graph import Graph
+from sassir.schedule.operand_cache import OperandCache
 
 ROOM = 4
 """General registers that are kept free for copies and aligned groups before pressure decides."""
 HIDING = 2
 """How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
 evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
+SLACK, NEAR = 8, 32
+"""Among operations with so many cycles less behind them than the first one, and so many of them, the operand cache decides."""
 
 
 class Pressure:
@@ -69,6 +72,7 @@ def cycles_of(graph: Graph, order: Sequence[int]) -> int:
     """The cycle after the last issue when operations are issued one a cycle in `order`, each as soon as it may."""
     ready = [0] * len(graph.ops)
     busy: dict[str, int] = {}
+    cache = OperandCache(graph)
     now = 0
     for i in order:
         timing = graph.timings[i]
@@ -77,17 +81,18 @@ def cycles_of(graph: Graph, order: Sequence[int]) -> int:
             busy[timing.pipe] = start + timing.issue
         for j, cycles in graph.successors[i].items():
             ready[j] = max(ready[j], start + cycles)
-        now = start + 1
+        now = start + cache.take(i)
     return now
 
 
-def is_hidden(graph: Graph, cycles: int, warps: float, times: float = HIDING) -> bool:
+def is_hidden(graph: Graph, cycles: int, reading: int, warps: float, times: float = HIDING) -> bool:
     """While one warp waits, in a block that takes it so many cycles, the other `warps` of its scheduler issue enough to hide it.
 
-    They must issue so many `times` as long. At barriers they wait for each other.
+    They must issue so many `times` as long, each for the cycles in which it reads its operands; `HIDING` times, where a barrier keeps
+    those of a thread block together.
     """
     barrier = any([isinstance(op, SassInstruction) and op.MNEMONIC == "BAR" for op in graph.ops])
-    return times * cycles <= warps * len(graph.ops) and not barrier
+    return (HIDING if barrier else times) * cycles <= warps * reading
 
 
 def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
@@ -105,6 +110,7 @@ def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
         if not count:
             heappush(waiting, (0, -height[i], i))
     order: list[int] = []
+    cache = OperandCache(graph)
     now = 0
     while waiting or ready:
         while waiting and (waiting[0][0] <= now or not ready):
@@ -116,20 +122,35 @@ def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
             ready = [item for item in ready if item[1] != i]
             waiting = [item for item in waiting if item[2] != i]
         else:
-            i = heappop(ready)[1]
+            i = _next(ready, cache)
         timing = graph.timings[i]
         start = max(now, earliest[i], busy.get(timing.pipe, 0) if timing else 0)
         if timing is not None:
             busy[timing.pipe] = start + timing.issue
         order.append(i)
         pressure.take(graph.ops[i])
-        now = start + 1
+        now = start + cache.take(i)
         for j, cycles in graph.successors[i].items():
             earliest[j] = max(earliest[j], start + cycles)
             missing[j] -= 1
             if not missing[j]:
                 heappush(waiting, (earliest[j], -height[j], j))
     return order
+
+
+def _next(ready: list[tuple[int, int]], cache: OperandCache) -> int:
+    """Take the operation with most behind it from those that are ready; or one nearly like it that finds more in the operand cache."""
+    first = heappop(ready)
+    if not cache.matters:
+        return first[1]
+    near = [first]
+    while ready and len(near) < NEAR and ready[0][0] <= first[0] + SLACK:
+        near.append(heappop(ready))
+    best = min(near, key=lambda item: (cache.cycles(item[1]), item))
+    for item in near:
+        if item is not best:
+            heappush(ready, item)
+    return best[1]
 
 
 def _least(graph: Graph, pressure: Pressure, candidates: Sequence[int], earliest: Sequence[int], height: Sequence[int]) -> int:

@@ -24,7 +24,7 @@ from sassir.schedule.code import Code
 
 _SLOT_BITS = (122, 123, 124)
 _HOLE = re.compile(r"\$=?R\d*\|?")
-_LOOK_AHEAD = 4
+LOOK_AHEAD = 4
 """How far ptxas looks: 95 % of its marks serve one of the next four instructions."""
 
 
@@ -70,7 +70,7 @@ class ReuseFinder:
 
     def _serves(self, mine: Kept, code: Code, controls: Sequence[Control], kept: Sequence[Sequence[Kept]], at: int, block: range) -> bool:
         """Whether a near line finds the operand in the cache."""
-        for behind in range(at, min(at + _LOOK_AHEAD, len(block) - 1)):
+        for behind in range(at, min(at + LOOK_AHEAD, len(block) - 1)):
             if controls[block[behind]].yield_ or code.effects[block[behind]].written & mine.registers:
                 return False
             sharing = [other for other in kept[behind + 1] if other.slot == mine.slot and other.banks & mine.banks]

@@ -35,6 +35,7 @@ python ../../bench/build_kernels.py --arch sm_75 --arch sm_80 --arch sm_100 --ar
 rm "$scratch"/bench/edited.*
 tar -C "$scratch/bench" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -c . | xz -9e >bench.tar.xz
 nvcc -cubin -arch=sm_90 -o frame.sm_90.cubin frame.cu
+nvcc -cubin -arch=sm_90 -o tiles.sm_90.cubin tiles.cu
 nvcc -cubin -arch=sm_90 -o twice.sm_90.cubin twice.cu
 nvcc -cubin -arch=sm_90 -o tables.sm_90.cubin tables.cu
 # Full debug information of PTX alone, without that of CUDA, which would name this folder.
@@ -56,6 +57,9 @@ archs="-gencode arch=compute_75,code=sm_75 -gencode arch=compute_90,code=sm_90 -
 nvcc $archs -fatbin -compress-mode=none -o axpy.raw.fatbin axpy.cu
 nvcc $archs -fatbin -compress-mode=speed -Xfatbin -compress-all -o axpy.lz4.fatbin axpy.cu
 nvcc $archs -fatbin -compress-mode=size -o axpy.zstd.fatbin axpy.cu
+every=
+for sm in 75 80 86 89 90 100 103 120; do every="$every -gencode arch=compute_$sm,code=sm_$sm"; done
+nvcc $every -fatbin -compress-mode=size -o timers.fatbin timers.cu
 nvcc $archs -dc -compress-mode=size -o hop.o hop.cu
 nvcc $archs -c -Xcompiler -fPIC -compress-mode=size -o "$scratch/axpy.o" axpy.cu
 cc -shared -nostdlib -s -o axpy.so "$scratch/axpy.o"

@@ -115,7 +115,7 @@ def chain_ptx(arch: str) -> str:
     known = [o for o in [*_operations(), *_products()] if _age(o.arch) <= _age(arch)]
     pairs = [(first, second) for first in known for second in known if first.common or second.common or first is second]
     kernels = [kernel for first, second in pairs for kernel in _kernels(first, second)]
-    return "\n".join([".version 8.7", f".target {arch}", ".address_size 64", ".shared .align 16 .b8 memory[4096];", *kernels])
+    return "\n".join([".version 8.8", f".target {arch}", ".address_size 64", ".shared .align 16 .b8 memory[4096];", *kernels])
 
 
 def _age(arch: str) -> int:

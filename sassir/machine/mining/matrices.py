@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-from sassir.machine.classes import COLUMNS, ROWS
+from sassir.encoders.library import CHAIN
+from sassir.machine.classes import COLUMNS, FILES, ROWS
+from sassir.machine.kinds import own_classes
 from sassir.machine.latency import KINDS, Cell, Cells, parse_cells, same_file
 from sassir.machine.mining.samples import Sample, Samples
 
@@ -28,6 +30,7 @@ PUBLISHED = {
     "sm_89": (("sm_80", 0),),
     "sm_90": (("sm_80", 0), ("sm_100", 0)),
     "sm_100": (("sm_100", 0),),
+    "sm_103": (("sm_100", 0),),
     "sm_120": (("sm_100", 1),),
 }
 """Which published tables speak for an architecture, and the cycles to add to a RAW latency. NAK has none for sm_90, between two that
@@ -39,11 +42,20 @@ Shown = Mapping[tuple[int, int], Sample]
 """Samples of one kind of dependence by cell."""
 
 
-def matrices(base: str, code: Samples, chains: Samples) -> dict[str, Cells]:
-    """All cells of an architecture's matrices, by kind."""
+def matrices(arch: str, code: Samples, chains: Samples) -> dict[str, Cells]:
+    """The cells of an architecture's matrices, by kind: all, or those that the architecture does not share with another one."""
     shown = {kind: _together(code.cells(kind), chains.cells(kind)) for kind in KINDS}
-    known = {kind: _known_cells(kind, base, *shown[kind]) for kind in KINDS}
-    return {kind: _complete(kind, known, shown[kind][0]) for kind in KINDS}
+    known = {kind: _known_cells(kind, arch, *shown[kind]) for kind in KINDS}
+    cells = {kind: _complete(kind, known, shown[kind][0]) for kind in KINDS}
+    if arch in CHAIN:
+        return cells
+    own = {f"{file}.{name}" for name in own_classes(arch) - {"late"} for file in FILES}
+    return {kind: {cell: found for cell, found in cells[kind].items() if _writers(kind, cell) & own} for kind in KINDS}
+
+
+def _writers(kind: str, cell: tuple[int, int]) -> set[str]:
+    """The lines of a cell that write."""
+    return {axis.names[line] for axis, line in zip(KINDS[kind], cell, strict=True) if axis is ROWS}
 
 
 def _together(code: Shown, chains: Shown) -> tuple[Shown, set[tuple[int, int]]]:
@@ -68,9 +80,9 @@ def _wanted(kind: str) -> list[tuple[int, int]]:
     return [(i, j) for i, a in enumerate(first.names) for j, b in enumerate(second.names) if same_file(a, b)]
 
 
-def _known_cells(kind: str, base: str, shown: Shown, from_chain: set[tuple[int, int]]) -> Cells:
+def _known_cells(kind: str, arch: str, shown: Shown, from_chain: set[tuple[int, int]]) -> Cells:
     """The cells that evidence decides."""
-    published = _published(kind, base)
+    published = _published(kind, arch)
     found: Cells = {}
     for cell in _wanted(kind):
         waits, sample, told = _waits(kind, cell[0]), shown.get(cell), published.get(cell)
@@ -134,15 +146,15 @@ def _waits(kind: str, i: int) -> Cell | None:
     return Cell(1, "h") if axis is COLUMNS and axis.names[i] == "R.memory" else None
 
 
-def _published(kind: str, base: str) -> Cells:
+def _published(kind: str, arch: str) -> Cells:
     """Published cells; the largest where several tables speak. Those for other architectures are assumptions for this one."""
     found: Cells = {}
-    for arch, more in PUBLISHED[base]:
-        for cell, known in _table(arch)[kind].items():
+    for other, more in PUBLISHED[arch]:
+        for cell, known in _table(other)[kind].items():
             cycles = known.cycles + (more if kind == "raw" else 0)
             if cell not in found or cycles > found[cell].cycles:
-                remark = f"as published for {arch}, {more} more" if more else f"as published for {arch}"
-                found[cell] = Cell(cycles, "n") if base in OWN else Cell(cycles, "a", remark)
+                remark = f"as published for {other}, {more} more" if more else f"as published for {other}"
+                found[cell] = Cell(cycles, "n") if arch in OWN else Cell(cycles, "a", remark)
     return found
 
 
