@@ -25,9 +25,6 @@ from sassir.analysis.dry_run import Lookup, dry_run
 from sassir.analysis.occupancy import occupancy
 from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
-from sassir.cubin.cubin import Cubin
-from sassir.cubin.summary import summarise
-from sassir.dialect.container import ContainerAttr
 from sassir.dialect.edges import predecessors
 from sassir.dialect.facts import Dim3, facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
@@ -39,7 +36,7 @@ from sassir.isa.semantics.evaluator import Flags
 from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import put_in_place
-from sassir.translate.lift import CONTAINER
+from sassir.translate.summaries import summaries
 
 _TURNS, _TURNS_OF_BANKS, _BARRIER = 32, 4, 30
 """Cycles that a look-up with different places takes at most in constant memory, and on average in shared memory (32 random words in
@@ -84,16 +81,11 @@ class StageConstants(ModulePass):
     name = "sass-stage-constants"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        container = op.attributes.get(CONTAINER)
-        if not isinstance(container, ContainerAttr):
-            return
-        cubin = Cubin.read(container.bytes, "the container")
-        size = next((s.size for s in cubin.elf.sections if s.name == ".nv.constant3"), 0)
-        kernels = {k.section: k for k in summarise(cubin).kernels}
+        found = summaries(op)
         for kernel, arch in free_kernels(op):
-            summary = kernels.get(kernel.section.data) if kernel.section is not None else None
-            if size and summary is not None and summary.registers is not None:
-                stage_constants(kernel, arch, size, summary.shared, summary.registers)
+            summary = found.kernels.get(kernel.section.data) if kernel.section is not None else None
+            if found.constants and summary is not None and summary.registers is not None:
+                stage_constants(kernel, arch, found.constants, summary.shared, summary.registers)
 
 
 def stage_constants(kernel: KernelOp, arch: str, size: int, static: int, registers: int) -> int:

@@ -10,11 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from sassir.allocation.registers import MOST_REGISTERS
 from sassir.analysis.occupancy import occupancy
-from sassir.cubin.cubin import Cubin
-from sassir.cubin.summary import summarise
-from sassir.dialect.container import ContainerAttr
 from sassir.dialect.operations import KernelOp
-from sassir.translate.lift import CONTAINER
+from sassir.translate.summaries import summaries
 
 
 class LaunchBounds(NamedTuple):
@@ -34,12 +31,9 @@ class LaunchBounds(NamedTuple):
 
 def launch_bounds(module: ModuleOp) -> dict[int | None, LaunchBounds]:
     """The bounds of each kernel of a module with a cubin, by the index of its section."""
-    container = module.attributes.get(CONTAINER)
-    if not isinstance(container, ContainerAttr):
-        return {}
-    kernels = summarise(Cubin.read(container.bytes, "the container")).kernels
-    blocks = {k.section: k.required_threads or k.max_threads for k in kernels}
-    return {k.section: LaunchBounds(prod(block) if (block := blocks[k.section]) else None, k.shared) for k in kernels}
+    kernels = summaries(module).kernels
+    blocks = {section: k.required_threads or k.max_threads for section, k in kernels.items()}
+    return {section: LaunchBounds(prod(block) if (block := blocks[section]) else None, k.shared) for section, k in kernels.items()}
 
 
 def bounds_of(kernel: KernelOp, found: Mapping[int | None, LaunchBounds]) -> LaunchBounds:

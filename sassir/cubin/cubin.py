@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.cubin.code import Code, CodeFunction, CodeSection, is_code
 from sassir.cubin.elf import SHT_REL, SHT_RELA, SHT_SYMTAB, STT_FUNC, Elf, Section, Symbol, string, take
-from sassir.cubin.nvinfo import SHT_NV_INFO, Attribute, read_attributes
+from sassir.cubin.nvinfo import SHT_NV_INFO, Attribute, SymbolValue, decode, read_attributes
 from sassir.cubin.relocation import Relocation, read_relocations
 from sassir.cubin.repair import repaired
 from sassir.cubin.shared import grown
@@ -117,6 +117,16 @@ class Cubin:
     def file_attributes(self) -> tuple[Attribute, ...]:
         """The attributes of the whole file: register counts, frame and stack sizes of every function."""
         return tuple([a for s in self.elf.named(".nv.info") for a in read_attributes(self.elf.content(s), f"{self.where}: .nv.info")])
+
+    @cached_property
+    def symbol_values(self) -> Mapping[int, Mapping[int, int]]:
+        """Of these, the ones with one number for one function: by its symbol, and by the number of the attribute."""
+        found: dict[int, dict[int, int]] = {}
+        for attribute in self.file_attributes:
+            value = decode(attribute)
+            if isinstance(value, SymbolValue):
+                found.setdefault(value.symbol, {})[attribute.id] = value.value
+        return found
 
     @cached_property
     def symbol_section(self) -> Section | None:

@@ -35,10 +35,9 @@ def counts(cubin: Cubin, section: CodeSection) -> Resources:
     return Resources(values.get(REGCOUNT), header if listed is None else listed, values.get(FRAME_SIZE))
 
 
-def function_values(cubin: Cubin, section: CodeSection) -> dict[int, int]:
+def function_values(cubin: Cubin, section: CodeSection) -> Mapping[int, int]:
     """The attributes of the whole file that are about the function at the start of `section`: values by number of the attribute."""
-    head = section.head
-    return {a.id: v.value for a in cubin.file_attributes if (v := _value(a)) and head and v.symbol == head.symbol}
+    return cubin.symbol_values.get(section.head.symbol, {}) if section.head else {}
 
 
 def header_registers(section: Section) -> int:
