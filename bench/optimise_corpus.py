@@ -188,7 +188,8 @@ def main() -> int:
             if time.monotonic() > end:
                 for task in waiting:
                     task.cancel()
-    found = {"date": date.today().isoformat(), "files": [f.name for f in options.files], "distinct kernels": len(kernels)} | summary(results)
+    names = [file.name for file in options.files]
+    found = {"date": date.today().isoformat(), "files": names, "distinct kernels": len(kernels)} | summary(results)
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "optimise-corpus.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
     print(json.dumps({k: v for k, v in found.items() if not isinstance(v, list)}, indent=1))
