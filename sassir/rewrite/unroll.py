@@ -15,7 +15,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import addition, instruction, signed
 from sassir.rewrite.clone import Values, clone_blocks, definitions_first, join_across_calls, join_definitions, operands_of
-from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
+from sassir.rewrite.layout import branch, drop_terminator, jump, redirect, replace_terminator
 
 
 class Latched(Protocol):
@@ -60,7 +60,7 @@ def unroll_evenly(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     _enter(counted, copies[0].header)
     _connect(copies)
     replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
-    counted.latch.successors = [copies[0].header if s is counted.loop.header else s for s in counted.latch.successors]
+    redirect(counted.loop.latches[0], counted.loop.header, copies[0].header)
     _join(kernel, counted, copies)
 
 
@@ -143,8 +143,8 @@ def _exit(counted: Latched) -> Block:
 def _enter(counted: Latched, entry: Block) -> None:
     """Let what comes to the loop from outside go to `entry`, which takes the same arguments."""
     for block in counted.loop.header.predecessors():
-        if block not in counted.loop.blocks and block is not entry and block.last_op is not None:
-            block.last_op.successors = [entry if s is counted.loop.header else s for s in block.last_op.successors]
+        if block not in counted.loop.blocks and block is not entry:
+            redirect(block, counted.loop.header, entry)
 
 
 def _own_test(counted: CountedLoop, tested: SSAValue) -> SassInstruction:

@@ -1,0 +1,104 @@
+"""sass-rotate-loops: a loop that tests at the top gets a guard in front of it, and tests at the bottom.
+
+Loop inversion (Muchnick, Advanced Compiler Design and Implementation, 1997, 18.5). An iteration takes one branch less, and what else is
+done to loops finds the test where it looks for it, behind a block in front of the loop that leads nowhere else. ptxas turns nearly all
+loops around by itself; sass-convert-branches can leave a loop whose only way out is in the middle of straight code, which so becomes
+one block. Exact: the header is copied, and each thread executes it as often as before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+
+from sassir.analysis.divergence import Divergence
+from sassir.analysis.effects import effects
+from sassir.analysis.region_loops import RegionLoop, region_loops
+from sassir.dialect.edges import decides, entered_from_elsewhere
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.registers import UP, UR, B, SassRegister, file_of
+from sassir.rewrite.flow import tidy
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.layout import repair_layout
+from sassir.rewrite.rotate import rotate
+
+MOST = 32
+"""Instructions of a header."""
+_OF_THE_WARP = (UP.FILE, UR.FILE)
+
+
+@dataclass(frozen=True)
+class RotateLoops(ModulePass):
+    """Turns loops around whose header has at most `most` instructions, decides alone, and can be copied.
+
+    Convergence barriers, places that instructions name, what the linker fills in, and loops with calls stay. What all threads of a warp
+    do together (barriers, exchanges, uniform registers) is copied where they do come together.
+    """
+
+    name = "sass-rotate-loops"
+    most: int = MOST
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, _ in free_kernels(op):
+            while rotate_loops(kernel, self.most):
+                repair_layout(kernel)
+                tidy(kernel)
+
+
+def rotate_loops(kernel: KernelOp, most: int) -> int:
+    """Turn around loops that do not contain one another. Returns their number."""
+    found = [loop for loop in region_loops(kernel.body) if is_top_tested(loop) and not loop.calls and _can_be_copied(loop.header, most)]
+    if not found:
+        return 0
+    rooted = entered_from_elsewhere(kernel.body)
+    split = _split(kernel) if any(_is_of_the_warp(loop.header) for loop in found) else set[Block]()
+    done = set[Block]()
+    rotated = 0
+    for loop in found:
+        together = loop.header not in split or not _is_of_the_warp(loop.header)
+        if together and loop.header not in rooted and done.isdisjoint(loop.blocks):
+            rotate(kernel, loop)
+            done |= loop.blocks
+            rotated += 1
+    return rotated
+
+
+def is_top_tested(loop: RegionLoop) -> bool:
+    """Whether the header leaves the loop or goes on, and no block that leads back to it leaves the loop as well."""
+    test = loop.header.last_op
+    if test is None or not decides(test) or all(s in loop.blocks for s in test.successors):
+        return False
+    return all(latch.last_op is not None and loop.blocks.issuperset(latch.last_op.successors) for latch in loop.latches)
+
+
+def _can_be_copied(header: Block, most: int) -> bool:
+    ops = [op for op in header.ops if isinstance(op, SassInstruction)]
+    if len(ops) > most or any(isinstance(op, LabelOp) for op in header.ops) or any(op.place or op.link for op in ops):
+        return False
+    values = [*header.args, *[result for op in ops for result in op.results]]
+    return not any(isinstance(v.type, B) or (isinstance(v.type, SassRegister) and v.type.number is not None) for v in values)
+
+
+def _is_of_the_warp(header: Block) -> bool:
+    """Whether the threads of a warp do something together there, which two copies of it would part.
+
+    One such thing is to write a uniform register for what comes behind.
+    """
+    does = [effects(op) for op in header.ops]
+    results = [result for op in header.ops for result in op.results if any(_is_behind(use.operation, header) for use in result.uses)]
+    return any(d.warp or d.ordered for d in does) or any(file_of(v) in _OF_THE_WARP for v in [*header.args, *results])
+
+
+def _is_behind(op: Operation, header: Block) -> bool:
+    return op is header.last_op or op.parent is not header
+
+
+def _split(kernel: KernelOp) -> set[Block]:
+    """The blocks in which some threads of a warp may be without the others."""
+    blocks = list(kernel.body.blocks)
+    return {blocks[i] for i in Divergence(kernel.body).split}
