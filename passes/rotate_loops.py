@@ -20,7 +20,7 @@ from sassir.analysis.effects import effects
 from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import decides, entered_from_elsewhere
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.dialect.registers import UP, UR, B, SassRegister, file_of
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
@@ -52,7 +52,7 @@ class RotateLoops(ModulePass):
 
 def rotate_loops(kernel: KernelOp, most: int) -> int:
     """Turn around loops that do not contain one another. Returns their number."""
-    found = [loop for loop in region_loops(kernel.body) if is_top_tested(loop) and not loop.calls and _can_be_copied(loop.header, most)]
+    found = [loop for loop in region_loops(kernel.body) if is_top_tested(loop) and _can_be_copied(loop, most)]
     if not found:
         return 0
     rooted = entered_from_elsewhere(kernel.body)
@@ -76,12 +76,21 @@ def is_top_tested(loop: RegionLoop) -> bool:
     return all(latch.last_op is not None and loop.blocks.issuperset(latch.last_op.successors) for latch in loop.latches)
 
 
-def _can_be_copied(header: Block, most: int) -> bool:
+def _can_be_copied(loop: RegionLoop, most: int) -> bool:
+    """Whether the header may be there twice, and is short enough."""
+    header = loop.header
     ops = [op for op in header.ops if isinstance(op, SassInstruction)]
-    if len(ops) > most or any(isinstance(op, LabelOp) for op in header.ops) or any(op.place or op.link for op in ops):
+    if loop.calls or len(ops) > most or any(op.place or op.link for op in ops):
         return False
-    values = [*header.args, *[result for op in ops for result in op.results]]
-    return not any(isinstance(v.type, B) or (isinstance(v.type, SassRegister) and v.type.number is not None) for v in values)
+    if any(isinstance(op, LabelOp) for op in header.ops) and not all(_is_plain(latch.last_op) for latch in loop.latches):
+        return False
+    types = [result.type for op in ops for result in op.results]
+    return not any(isinstance(kind, B) or (isinstance(kind, SassRegister) and kind.number is not None) for kind in types)
+
+
+def _is_plain(end: Operation | None) -> bool:
+    """Whether a block ends in a way that needs no label where it leads."""
+    return isinstance(end, NextOp) or (isinstance(end, SassInstruction) and end.MNEMONIC == "BRA")
 
 
 def _is_of_the_warp(header: Block) -> bool:

@@ -17,6 +17,7 @@ from sassir.dialect.edges import decides, forwarded, pass_values
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import KernelOp, NextOp
 from sassir.rewrite.clone import Values, clone_blocks, join_definitions, operands_of
+from sassir.rewrite.flow import enter_at
 from sassir.rewrite.layout import drop_terminator, invert, is_jump, redirect
 
 
@@ -34,9 +35,7 @@ def rotate(kernel: KernelOp, loop: RegionLoop) -> None:
         return
     values: Values = {}
     guard = clone_blocks(kernel, [header], _place_of_guard(kernel, loop), values)[header]
-    for block in header.predecessors():
-        if block not in loop.blocks:
-            redirect(block, header, guard)
+    enter_at(guard, header, loop.blocks)
     if {*body.predecessors()} != {header, guard}:  # an inner loop begins there, and is to have a header of its own
         body = _gather(body, [header, guard], guard)
     _gather(body, [guard], guard)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from sassir.analysis.ssa import verify_ssa
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.emulator import Counts, emulate
 from sassir.launch import read_launch_file
 from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
@@ -119,6 +120,10 @@ def listing(header: str = "", bound: str = ALIKE, body: str = "", start: str = "
     inside = ["STS [R0], R4", *body.splitlines(), "IADD3 R0, R0, 0x4, RZ"]
     out, back = 16 * (len(inside) + 2), 16 * (len(test) + len(inside) + 1)
     text = [*top, *test, f"@P0 BRA .+{out:#x}", *inside, f"BRA .-{back:#x}", "STS [R0], R5", "EXIT", *function.splitlines()]
+    return lifted(text)
+
+
+def lifted(text: Sequence[str]) -> ModuleOp:
     lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
     module = ModuleOp([lift_function(Function("k", None, lines, {}), {})], {ARCH: StringAttr("sm_90")})
     Virtualise().apply(Context(), module)
@@ -148,7 +153,6 @@ def test_a_uniform_register_that_is_read_behind_the_test_as_well() -> None:
 CALL = "MOV R6, 0x80\nMOV R7, 0x0\nCALL.REL.NOINC .+0x50"
 STAYS = {
     "a convergence barrier set in the header": {"header": "BSSY B0, .+0x50", "body": "BSYNC B0"},
-    "a place where a warp meets": {"start": "BSSY B0, .+0x20\nBSYNC B0"},
     "a call": {"body": CALL, "function": "FADD R4, R4, R4\nRET.REL.NODEC R6 .-0xd0"},
     "longer than it is worth": {"header": "FADD R4, R4, R5\n" * 40},
 }
@@ -163,6 +167,33 @@ def test_it_stays(parts: dict[str, str]) -> None:
     assert len(at_top(kernel)) == 1
     rotated(module)
     assert str(kernel) == before
+
+
+MEETS_AT_ITS_TEST = """S2R R1, SR_TID.X
+BRA .+0x60
+STS [R0], R4
+BSSY B0, .+0x40
+@P1 BRA .+0x20
+FADD R4, R4, R5
+BSYNC B0
+IADD3 R0, R0, 0x4, RZ
+ISETP.LT.AND P0, PT, R0, 0x100, PT
+@P0 BRA .-0x70
+EXIT"""
+
+
+def test_where_a_warp_meets_in_front_of_a_loop_it_goes_on_at_the_guard() -> None:
+    kernel = rotated(listing(start="BSSY B0, .+0x40\n@P1 BRA .+0x20\nFADD R4, R4, R5\nBSYNC B0"))
+    assert at_top(kernel) == []
+    (start,) = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "BSSY"]
+    (meeting,) = [block for block in kernel.body.blocks if isinstance(block.last_op, SassInstruction) and block.last_op.MNEMONIC == "BSYNC"]
+    assert meeting.last_op is not None
+    (behind,) = meeting.last_op.successors
+    assert [op.label for op in behind.ops if isinstance(op, LabelOp)] == [start.place]
+
+
+def test_where_a_warp_meets_in_the_loop_to_test_nothing_is_done() -> None:
+    assert len(at_top(rotated(lifted(MEETS_AT_ITS_TEST.splitlines())))) == 1
 
 
 def test_the_longest_header_that_is_copied_is_an_option() -> None:
