@@ -185,11 +185,9 @@ EXIT"""
 def test_where_a_warp_meets_in_front_of_a_loop_it_goes_on_at_the_guard() -> None:
     kernel = rotated(listing(start="BSSY B0, .+0x40\n@P1 BRA .+0x20\nFADD R4, R4, R5\nBSYNC B0"))
     assert at_top(kernel) == []
-    (start,) = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "BSSY"]
-    (meeting,) = [block for block in kernel.body.blocks if isinstance(block.last_op, SassInstruction) and block.last_op.MNEMONIC == "BSYNC"]
-    assert meeting.last_op is not None
-    (behind,) = meeting.last_op.successors
-    assert [op.label for op in behind.ops if isinstance(op, LabelOp)] == [start.place]
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    start, meeting = [op for op in ops if op.MNEMONIC in ("BSSY", "BSYNC")]
+    assert [op.label for op in meeting.successors[0].ops if isinstance(op, LabelOp)] == [start.place]
 
 
 def test_where_a_warp_meets_in_the_loop_to_test_nothing_is_done() -> None:

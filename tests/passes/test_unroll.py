@@ -76,9 +76,9 @@ def test_a_warp_that_meets_in_front_of_the_loop_goes_on_with_the_copies(factor: 
     body = LOOP if factor is not None else LOOP.replace("0x3e8", "0x5")
     before, inside = body.strip().splitlines()[:3], body.strip().splitlines()[3:]
     kernel = _unrolled([*before, *MEETING.strip().splitlines(), *inside], factor)
-    (start,) = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "BSSY"]
-    (behind,) = [block.last_op.successors[0] for block in kernel.body.blocks if block.last_op is not None and block.last_op.name == "sass.bsync"]
-    assert [op.label for op in behind.ops if isinstance(op, LabelOp)] == [start.place]
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    start, meeting = [op for op in ops if op.MNEMONIC in ("BSSY", "BSYNC")]
+    assert [op.label for op in meeting.successors[0].ops if isinstance(op, LabelOp)] == [start.place]
 
 
 def test_where_few_threads_run_each_of_them_loads_more_at_a_time() -> None:
