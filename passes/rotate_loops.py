@@ -20,7 +20,7 @@ from sassir.analysis.region_loops import RegionLoop, region_loops
 from sassir.dialect.edges import decides, entered_from_elsewhere
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
-from sassir.dialect.registers import UP, UR, B, SassRegister, file_of
+from sassir.dialect.registers import UP, UR, B, file_of
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
@@ -37,8 +37,8 @@ _OF_THE_WARP = (UP.FILE, UR.FILE)
 class RotateLoops(ModulePass):
     """Turns loops around whose header has at most `most` instructions and can be copied.
 
-    A header stays that sets a convergence barrier, or in which a place is named or the linker fills something in, and so does a loop with
-    calls. What the threads of a warp do together (barriers, exchanges, uniform registers) is copied only where they are all there.
+    A header stays that sets or changes a convergence barrier, or in which the linker fills something in, and so does a loop with calls.
+    What the threads of a warp do together (barriers, exchanges, uniform registers) is copied only where they are all there.
     """
 
     name = "sass-rotate-loops"
@@ -81,12 +81,11 @@ def _can_be_copied(loop: RegionLoop, most: int) -> bool:
     """Whether the header may be there twice, and is short enough."""
     header = loop.header
     ops = [op for op in header.ops if isinstance(op, SassInstruction)]
-    if loop.calls or len(ops) > most or any(op.place is not None or op.link is not None for op in ops):
+    if loop.calls or len(ops) > most or any(op.link is not None for op in ops):
         return False
     if any(isinstance(op, LabelOp) for op in header.ops) and not all(_is_plain(latch.last_op) for latch in loop.latches):
         return False
-    types = [result.type for op in ops for result in op.results]
-    return not any(isinstance(kind, B) or (isinstance(kind, SassRegister) and kind.number is not None) for kind in types)
+    return not any(isinstance(result.type, B) for op in ops for result in op.results)
 
 
 def _is_plain(end: Operation | None) -> bool:

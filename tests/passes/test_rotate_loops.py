@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -108,9 +109,11 @@ def test_the_last_loop_of_topk_local_goes_back_by_its_test() -> None:
 
 ALIKE, DIFFERENT = "0x100", "R1"
 """What all threads of a warp compare with, and what each compares with by itself."""
+Links = Mapping[int, str]
+NONE: Links = MappingProxyType({})
 
 
-def listing(header: str = "", bound: str = ALIKE, body: str = "", start: str = "", function: str = "") -> ModuleOp:
+def listing(header: str = "", bound: str = ALIKE, body: str = "", start: str = "", function: str = "", links: Links = NONE) -> ModuleOp:
     """A loop with a test of R0 against `bound` behind `header`, and a store, a step and `body` behind the test.
 
     `start` is in front of the loop, `function` behind the kernel.
@@ -120,12 +123,12 @@ def listing(header: str = "", bound: str = ALIKE, body: str = "", start: str = "
     inside = ["STS [R0], R4", *body.splitlines(), "IADD3 R0, R0, 0x4, RZ"]
     out, back = 16 * (len(inside) + 2), 16 * (len(test) + len(inside) + 1)
     text = [*top, *test, f"@P0 BRA .+{out:#x}", *inside, f"BRA .-{back:#x}", "STS [R0], R5", "EXIT", *function.splitlines()]
-    return lifted(text)
+    return lifted(text, links)
 
 
-def lifted(text: Sequence[str]) -> ModuleOp:
+def lifted(text: Sequence[str], links: Links = NONE) -> ModuleOp:
     lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
-    module = ModuleOp([lift_function(Function("k", None, lines, {}), {})], {ARCH: StringAttr("sm_90")})
+    module = ModuleOp([lift_function(Function("k", None, lines, {}, links), {})], {ARCH: StringAttr("sm_90")})
     Virtualise().apply(Context(), module)
     return module
 
@@ -152,15 +155,16 @@ def test_a_uniform_register_that_is_read_behind_the_test_as_well() -> None:
 
 CALL = "MOV R6, 0x80\nMOV R7, 0x0\nCALL.REL.NOINC .+0x50"
 STAYS = {
-    "a convergence barrier set in the header": {"header": "BSSY B0, .+0x50", "body": "BSYNC B0"},
-    "a call": {"body": CALL, "function": "FADD R4, R4, R4\nRET.REL.NODEC R6 .-0xd0"},
-    "longer than it is worth": {"header": "FADD R4, R4, R5\n" * 40},
+    "a convergence barrier set in the header": listing("BSSY B0, .+0x50", body="BSYNC B0"),
+    "threads taken out of a barrier in the header": listing("BREAK P1, B0", start="BSSY B0, .+0x70"),
+    "what the linker fills in": listing("MOV R4, 0x0", links={0x20: "ABS32_LO_32 table"}),
+    "a call": listing(body=CALL, function="FADD R4, R4, R4\nRET.REL.NODEC R6 .-0xd0"),
+    "longer than it is worth": listing("FADD R4, R4, R5\n" * 40),
 }
 
 
-@pytest.mark.parametrize("parts", STAYS.values(), ids=STAYS)
-def test_it_stays(parts: dict[str, str]) -> None:
-    module = listing(**parts)
+@pytest.mark.parametrize("module", STAYS.values(), ids=STAYS)
+def test_it_stays(module: ModuleOp) -> None:
     kernel = module.body.ops.first
     assert isinstance(kernel, KernelOp)
     before = str(kernel)
@@ -192,6 +196,28 @@ def test_where_a_warp_meets_in_front_of_a_loop_it_goes_on_at_the_guard() -> None
 
 def test_where_a_warp_meets_in_the_loop_to_test_nothing_is_done() -> None:
     assert len(at_top(rotated(lifted(MEETS_AT_ITS_TEST.splitlines())))) == 1
+
+
+NESTED = """MOV R0, RZ
+ISETP.GE.AND P0, PT, R0, 0x100, PT
+@P0 BRA .+0x60
+ISETP.GE.AND P1, PT, R0, R5, PT
+@P1 BRA .-0x30
+STS [R0], R4
+IADD3 R0, R0, 0x4, RZ
+BRA .-0x40
+EXIT"""
+"""The inner loop is all that the outer one does."""
+
+
+def test_an_inner_loop_that_tests_at_the_top_is_turned_around_before_the_one_around_it() -> None:
+    module = lifted(NESTED.splitlines())
+    kernel = module.body.ops.first
+    assert isinstance(kernel, KernelOp)
+    assert len(at_top(kernel)) == 2
+    rotated(module)
+    assert at_top(kernel) == []
+    assert [len(loop.blocks) for loop in region_loops(kernel.body)] == [1, 5]
 
 
 def test_the_longest_header_that_is_copied_is_an_option() -> None:
