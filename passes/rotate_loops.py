@@ -7,6 +7,7 @@ of the loop that leads nowhere else. Exact: every thread executes the header as 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -24,7 +25,7 @@ from sassir.dialect.registers import UP, UR, B, file_of
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
-from sassir.rewrite.rotate import rotate
+from sassir.rewrite.rotate import is_header_alone, rotate
 
 MOST = 32
 """Instructions of a header. Tests are shorter, also in the bench kernels built with `-Xcicc -O0 -Xptxas -O0`: up to 25, the address and the
@@ -38,7 +39,8 @@ class RotateLoops(ModulePass):
     """Turns loops around whose header has at most `most` instructions and can be copied.
 
     A header stays that sets or changes a convergence barrier, or in which the linker fills something in, and so does a loop with calls.
-    What the threads of a warp do together (barriers, exchanges, uniform registers) is copied only where they are all there.
+    What the threads of a warp do together (barriers, exchanges, uniform registers) is copied only where they are all there. A loop that
+    does nothing behind its header needs no copy.
     """
 
     name = "sass-rotate-loops"
@@ -53,16 +55,12 @@ class RotateLoops(ModulePass):
 
 def rotate_loops(kernel: KernelOp, most: int) -> int:
     """Turn around loops that do not contain one another. Returns their number."""
-    found = [loop for loop in region_loops(kernel.body) if is_top_tested(loop) and _can_be_copied(loop, most)]
-    if not found:
-        return 0
-    rooted = entered_from_elsewhere(kernel.body)
-    split = _split(kernel) if any(_is_of_the_warp(loop.header) for loop in found) else set[Block]()
+    found = [loop for loop in region_loops(kernel.body) if is_top_tested(loop)]
+    staying = _staying(kernel, [loop for loop in found if not is_header_alone(loop)], most)
     done = set[Block]()
     rotated = 0
     for loop in found:
-        together = loop.header not in split or not _is_of_the_warp(loop.header)
-        if together and loop.header not in rooted and done.isdisjoint(loop.blocks):
+        if loop.header not in staying and done.isdisjoint(loop.blocks):
             rotate(kernel, loop)
             done |= loop.blocks
             rotated += 1
@@ -75,6 +73,15 @@ def is_top_tested(loop: RegionLoop) -> bool:
     if test is None or not decides(test) or all(s in loop.blocks for s in test.successors):
         return False
     return all(latch.last_op is not None and loop.blocks.issuperset(latch.last_op.successors) for latch in loop.latches)
+
+
+def _staying(kernel: KernelOp, loops: Sequence[RegionLoop], most: int) -> set[Block]:
+    """The headers that cannot be copied."""
+    if not loops:
+        return set()
+    staying = entered_from_elsewhere(kernel.body).union([loop.header for loop in loops if not _can_be_copied(loop, most)])
+    of_the_warp = {loop.header for loop in loops if _is_of_the_warp(loop.header)}
+    return staying | (of_the_warp & _split(kernel)) if of_the_warp else staying
 
 
 def _can_be_copied(loop: RegionLoop, most: int) -> bool:

@@ -24,12 +24,12 @@ from sassir.rewrite.layout import drop_terminator, invert, is_jump, redirect
 def rotate(kernel: KernelOp, loop: RegionLoop) -> None:
     """Turn around a loop whose header ends in a test that leaves the loop or goes on. The layout has to be repaired behind it.
 
-    The loop then has a block in front of it that leads nowhere else. A body that does nothing goes, and the header with it round itself.
+    It then has a block in front of it that leads nowhere else. If the header is all that it does, nothing is copied.
     """
     header = loop.header
     (body,) = [block for block in _test(header).successors if block in loop.blocks]
     (out,) = [block for block in _test(header).successors if block not in loop.blocks]
-    if len(loop.blocks) == 2 and _does_nothing(body):
+    if is_header_alone(loop):
         _drop(body)
         _branch_to(header, header)
         return
@@ -45,6 +45,15 @@ def rotate(kernel: KernelOp, loop: RegionLoop) -> None:
     join_definitions(kernel, [values])
 
 
+def is_header_alone(loop: RegionLoop) -> bool:
+    """Whether all that a loop does behind its header is to go back to it."""
+    if len(loop.blocks) != 2:
+        return False
+    (body,) = loop.blocks - {loop.header}
+    last = body.last_op
+    return body.first_op is last and last is not None and (isinstance(last, NextOp) or is_jump(last))
+
+
 def _test(block: Block) -> SassBranch:
     """The branch at the end of the header, or of its copy."""
     test = block.last_op
@@ -57,11 +66,6 @@ def _branch_to(block: Block, taken: Block) -> None:
     """Let the test of `block` branch to `taken`, and control go on to the other one."""
     if _test(block).successors[0] is not taken:
         invert(_test(block))
-
-
-def _does_nothing(block: Block) -> bool:
-    last = block.last_op
-    return block.first_op is last and last is not None and (isinstance(last, NextOp) or is_jump(last))
 
 
 def _drop(block: Block) -> None:

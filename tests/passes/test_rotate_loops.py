@@ -147,6 +147,20 @@ def test_what_a_warp_does_together_is_copied_only_where_it_is_together(header: s
     assert len(at_top(rotated(listing(header, DIFFERENT)))) == 1
 
 
+WAITS = """S2R R1, SR_TID.X
+LD.E.STRONG.GPU R0, desc[UR4][R2.64]
+ISETP.EQ.AND P0, PT, R0, R1, PT
+@P0 BRA .+0x20
+BRA .-0x30
+EXIT"""
+
+
+def test_a_loop_that_only_waits_needs_no_copy_of_what_it_waits_for() -> None:
+    kernel = rotated(lifted(WAITS.splitlines()))
+    assert at_top(kernel) == []
+    assert [op.MNEMONIC for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)].count("LD") == 1
+
+
 def test_a_uniform_register_that_is_read_behind_the_test_as_well() -> None:
     body = "STS [R0+UR6], R4"
     assert len(at_top(rotated(listing("UIADD3 UR6, UR6, 0x1, URZ", ALIKE, body)))) == 0

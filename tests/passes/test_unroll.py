@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ EXIT
 """A loop of 1000 iterations."""
 
 
-def _unrolled(text: list[str], factor: int | None) -> KernelOp:
+def _unrolled(text: Sequence[str], factor: int | None) -> KernelOp:
     lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
     kernel = lift_function(Function("k", None, lines, {}), {})
     module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
