@@ -32,6 +32,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-promote-local": "promote_local.PromoteLocal",
     "sass-promote-memory": "promote_memory.PromoteMemory",
     "sass-relax-barriers": "relax_barriers.RelaxBarriers",
+    "sass-rotate-loops": "rotate_loops.RotateLoops",
     "sass-schedule": "schedule.Schedule",
     "sass-share-addresses": "share_addresses.ShareAddresses",
     "sass-specialize": "specialize.Specialize",

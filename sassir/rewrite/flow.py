@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.ir import Block
 
 from sassir.analysis.calls import match_calls
@@ -11,6 +13,25 @@ from sassir.dialect.edges import entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp, NextOp
 from sassir.rewrite.build import instruction
+from sassir.rewrite.layout import redirect
+
+
+def enter_at(entry: Block, header: Block, inside: Collection[Block]) -> None:
+    """Let what comes to a loop from outside, to its `header`, come to `entry`, which takes the same arguments.
+
+    The labels of the header go along: they say where a warp goes on that met in front of the loop. None of the blocks `inside` may come
+    back by them.
+    """
+    for block in header.predecessors():
+        if block not in inside and block is not entry:
+            redirect(block, header, entry)
+    labels = [op for op in header.ops if isinstance(op, LabelOp)]
+    for label in labels:
+        label.detach()
+    if entry.first_op is None:
+        entry.add_ops(labels)
+    else:
+        entry.insert_ops_before(labels, entry.first_op)
 
 
 def reachable(kernel: KernelOp) -> set[Block]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.dialect import internals
-from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.edges import forwarded, own_operands, pass_values
 from sassir.dialect.instruction import SassBranch
 from sassir.dialect.operations import INSTRUCTIONS, KernelOp, NextOp
 from sassir.dialect.sample import sample
@@ -50,6 +51,21 @@ def replace_terminator(block: Block, new: Operation) -> None:
     """End `block` with `new`."""
     drop_terminator(block)
     block.add_op(new)
+
+
+def redirect(block: Block, old: Block, new: Block) -> None:
+    """Let `block` lead to `new`, which takes the same arguments, instead of `old`."""
+    last = block.last_op
+    assert last is not None
+    last.successors = [new if s is old else s for s in last.successors]
+
+
+def invert(test: SassBranch) -> None:
+    """Let a branch that its guard decides (see `decides`) go on where it branched, and branch where it went on."""
+    taken, other = forwarded(test)
+    pass_values(test, [other, taken])
+    test.successors = [*reversed(test.successors)]
+    test.unless = UnitAttr() if test.unless is None else None
 
 
 def falls_through(op: SassBranch) -> bool:

@@ -15,7 +15,8 @@ from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import R
 from sassir.rewrite.build import addition, instruction, signed
 from sassir.rewrite.clone import Values, clone_blocks, definitions_first, join_across_calls, join_definitions, operands_of
-from sassir.rewrite.layout import branch, drop_terminator, jump, replace_terminator
+from sassir.rewrite.flow import enter_at
+from sassir.rewrite.layout import branch, drop_terminator, jump, redirect, replace_terminator
 
 
 class Latched(Protocol):
@@ -48,7 +49,7 @@ def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
     replace_terminator(counted.loop.latches[0], jump(_exit(counted), done))
     if not copies:
         return
-    _enter(counted, copies[0].header)
+    enter_at(copies[0].header, counted.loop.header, counted.loop.blocks)
     _connect(copies)
     replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
     _join(kernel, counted, copies)
@@ -57,10 +58,10 @@ def unroll_completely(kernel: KernelOp, counted: Latched, trips: int) -> None:
 def unroll_evenly(kernel: KernelOp, counted: CountedLoop, factor: int) -> None:
     """Run `factor` iterations between two tests of a loop that always runs a multiple of so many times: the last one tests."""
     copies = _copies(kernel, counted, factor - 1)
-    _enter(counted, copies[0].header)
+    enter_at(copies[0].header, counted.loop.header, counted.loop.blocks)
     _connect(copies)
     replace_terminator(copies[-1].latch, jump(counted.loop.header, copies[-1].again))
-    counted.latch.successors = [copies[0].header if s is counted.loop.header else s for s in counted.latch.successors]
+    redirect(counted.loop.latches[0], counted.loop.header, copies[0].header)
     _join(kernel, counted, copies)
 
 
@@ -74,7 +75,7 @@ def unroll(kernel: KernelOp, counted: CountedLoop, factor: int, arch: str) -> No
     copies = _copies(kernel, counted, factor)
     entry = Block(arg_types=[a.type for a in header.args])
     kernel.body.insert_block_before(entry, copies[0].header)
-    _enter(counted, entry)
+    enter_at(entry, header, counted.loop.blocks)
     start = entry.args[counted.counter.index]
     if counted.ahead:
         entry.add_op(first := addition("$R", signed(counted.ahead), [start], arch))
@@ -138,13 +139,6 @@ def _directions(counted: Latched) -> tuple[int, int]:
 
 def _exit(counted: Latched) -> Block:
     return counted.latch.successors[_directions(counted)[1]]
-
-
-def _enter(counted: Latched, entry: Block) -> None:
-    """Let what comes to the loop from outside go to `entry`, which takes the same arguments."""
-    for block in counted.loop.header.predecessors():
-        if block not in counted.loop.blocks and block is not entry and block.last_op is not None:
-            block.last_op.successors = [entry if s is counted.loop.header else s for s in block.last_op.successors]
 
 
 def _own_test(counted: CountedLoop, tested: SSAValue) -> SassInstruction:

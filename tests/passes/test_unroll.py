@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.launch import read_launch_file
 from sassir.optimize import Pipeline, optimise_cubin
 from sassir.passes.unroll import Unroll
@@ -42,17 +44,42 @@ EXIT
 """A loop of 1000 iterations."""
 
 
-@pytest.mark.parametrize(("factor", "even"), [(4, True), (5, True), (3, False)])
-def test_a_known_multiple_of_iterations_needs_no_other_test(factor: int, even: bool) -> None:
-    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(LOOP.strip().splitlines())])
+def _unrolled(text: Sequence[str], factor: int | None) -> KernelOp:
+    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
     kernel = lift_function(Function("k", None, lines, {}), {})
     module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
     Virtualise().apply(Context(), module)
     Unroll(factor=factor).apply(Context(), module)
     module.verify()
+    return kernel
+
+
+@pytest.mark.parametrize(("factor", "even"), [(4, True), (5, True), (3, False)])
+def test_a_known_multiple_of_iterations_needs_no_other_test(factor: int, even: bool) -> None:
+    kernel = _unrolled(LOOP.strip().splitlines(), factor)
     names = [op.MNEMONIC for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
     assert names.count("LDG") == factor + (not even)
     assert (names.count("BRA") == 1) == even
+
+
+MEETING = """
+S2R R1, SR_TID.X
+BSSY B0, .+0x40
+@P1 BRA .+0x20
+FADD R6, R6, R6
+BSYNC B0
+"""
+"""In front of a loop, with which the warp goes on where it has met."""
+
+
+@pytest.mark.parametrize("factor", [None, 4, 3])
+def test_a_warp_that_meets_in_front_of_the_loop_goes_on_with_the_copies(factor: int | None) -> None:
+    body = LOOP if factor is not None else LOOP.replace("0x3e8", "0x5")
+    before, inside = body.strip().splitlines()[:3], body.strip().splitlines()[3:]
+    kernel = _unrolled([*before, *MEETING.strip().splitlines(), *inside], factor)
+    ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
+    start, meeting = [op for op in ops if op.MNEMONIC in ("BSSY", "BSYNC")]
+    assert [op.label for op in meeting.successors[0].ops if isinstance(op, LabelOp)] == [start.place]
 
 
 def test_where_few_threads_run_each_of_them_loads_more_at_a_time() -> None:
