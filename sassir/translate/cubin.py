@@ -42,7 +42,7 @@ def read_program(data: bytes, where: str = "<bytes>", arch: str | None = None) -
 
 def _read(data: bytes, where: str, arch: str | None) -> tuple[Program, Cubin]:
     cubin = select_cubin(data, where, arch)
-    decode = table(cubin.arch).decode
+    decode = table(cubin.arch, where).decode
     functions = [
         Function(
             section.kernel,
