@@ -16,5 +16,5 @@ SIGNALS_COMPLETION = frozenset({"CCTL", "CGAERRBAR", "ERRBAR", "FENCE", "LDGDEPB
 """They have no results and no operands that are late: a scoreboard that they raise, on write or on read, tells that they are done."""
 
 ORDERED_BY_BARRIER = frozenset({"BAR"})
-"""When the warp goes on behind one of these, the memory instructions before it have read their operands. ptxas relies on it, 2,500
-times in a million instructions of sm_75."""
+"""When the warp goes on behind one of these, the memory instructions before it have read their operands. ptxas relies on it, most of all
+on sm_75."""
