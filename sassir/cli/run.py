@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import math
 import re
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sassir.cli.errors import warn
 from sassir.cli.extract import check_target, read_file
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
@@ -81,7 +81,7 @@ def _emulated(cubin: bytes, launch: Launch, args: argparse.Namespace) -> Outputs
     if args.steps is not None:
         checks = replace(checks, steps=args.steps)
     trace = _trace(launch, args.block, args.thread or [0], args.watch) if args.trace or args.watch else None
-    return emulate(cubin, launch, str(args.file), checks=checks, warn=_warn if args.warn else None, observer=trace, timed=args.timed)
+    return emulate(cubin, launch, str(args.file), checks=checks, warn=warn if args.warn else None, observer=trace, timed=args.timed)
 
 
 def _trace(launch: Launch, block: int, threads: Sequence[int], watch: Sequence[str]) -> Trace:
@@ -98,10 +98,6 @@ def _trace(launch: Launch, block: int, threads: Sequence[int], watch: Sequence[s
         if not _REGISTER.fullmatch(name):
             raise LaunchError(f"no register is called {name}; expected one such as R4, UR4, P0, UP0 or B0")
     return Trace(print, block, threads, watch)
-
-
-def _warn(message: str) -> None:
-    print(f"warning: {message}", file=sys.stderr)
 
 
 def _on_gpu(cubin: bytes, launch: Launch) -> Outputs:
