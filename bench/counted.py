@@ -88,11 +88,13 @@ def hazards(found: Mapping[str, Any]) -> Iterator[str]:
 
 def rules(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/container_rules.py found."""
-    yield f"{found['code sections']:,} code sections of {found['cubins']:,} cubins, {_ends(found['architectures'])}."
-    counted = [f"{name} in {row['holds']:,} of {row['holds'] + row['does not']:,}" for name, row in found["rules"].items()]
-    yield f"The file says what the rule gives: {', '.join(counted)}."
-    warnings = ", ".join([f"{count} `{rule}`" for rule, count in found["warnings"].items()])
-    yield f"Errors of the checker: {sum(found['errors'].values())}. Warnings: {warnings or 'none'}."
+    yield f"{found['code sections']:,} code sections of {found['cubins']:,} cubins, {_ends(found['architectures'])}.\n"
+    yield "| count | as the rule says | 24 | else |\n|---|---|---|---|"
+    for name, row in found["rules"].items():
+        yield f"| {name} | {row['holds']:,} | {row['least']:,} | {row['does not']:,} |"
+    for kind in ("errors", "warnings"):
+        counts = ", ".join([f"{count:,} `{rule}`" for rule, count in found[kind].items()])
+        yield f"{chr(10) if kind == 'errors' else ''}{kind.capitalize()} of the checker: {counts or 'none'}."
 
 
 def _ends(architectures: Iterable[str]) -> str:
