@@ -4,7 +4,7 @@
     python bench/figures.py --check     # exit with 1 where one is not what the results say
 
 A figure stands between `<!-- figures: KIND NAME -->` and `<!-- end -->`. KIND is one of KINDS. The results are NAME-*.json, of several
-the newest, or, where nothing was measured on a GPU, NAME.json.
+the newest, or, where nothing was measured on a GPU, NAME.json; with NAME.json as name that file.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from os.path import relpath
 from pathlib import Path
 from typing import Any
 
+import counted
 from gains import bounds, gains, reasons, totals
 from newest import RESULTS, newest
 
@@ -192,6 +193,14 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "timing": timing,
     "decided": decided,
     "speed": speed,
+    "encodings": counted.encodings,
+    "roles": counted.roles,
+    "freed": counted.freed,
+    "allocated": counted.allocated,
+    "launched": counted.launched,
+    "planted": counted.planted,
+    "hazards": counted.hazards,
+    "rules": counted.rules,
 }
 
 
@@ -218,7 +227,8 @@ def quote(kind: str, name: str, folder: Path) -> Iterator[str]:
     file, found = result
     device = found.get("device")
     place = f"{device['name']}, driver {device['driver']}, CUDA {device['cuda']}, " if device else ""
-    yield f"{place}{found['date']} ([result]({relpath(file, folder)})):"
+    day = found["date"] if "date" in found else max(row["date"] for row in found["architectures"].values())
+    yield f"{place}{day} ([result]({relpath(file, folder)})):"
     yield from KINDS[kind](found)
 
 

@@ -1,7 +1,6 @@
 """Does `sassir.isa` name the registers that nvdisasm names? One valid word or more of every form of every encoding table.
 
     python bench/operand_roles.py -o bench/results/operand-roles.json
-    python bench/operand_roles.py --markdown bench/results/operand-roles.json       # the tables of docs/operand-roles.md
 
 The words of an architecture become the code of one kernel, whose life ranges nvdisasm then shows. Registers are renamed so that no
 two operands share one, and so that groups are aligned.
@@ -21,6 +20,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from counted import UNEXPLAINED
 from life_ranges import EXCEPTIONS, compare, life_ranges
 
 from sassir import __version__
@@ -45,7 +45,6 @@ GENERAL = (8, 136, 152, 168, 184, 200, 216, 232)
 UNIFORM, PREDICATES = range(8, 56, 8), range(6)
 END = ("EXIT", "BRA .+0x0")
 LISTED = 4
-UNEXPLAINED = "unexplained"
 _MEANINGLESS = re.compile(r"\?\?\?|INVALID")
 """What nvdisasm prints for a value that nothing is known of."""
 
@@ -142,27 +141,12 @@ def measure(arch: str, seed: int) -> dict[str, Any]:
     }
 
 
-def markdown(result: dict[str, Any]) -> Iterator[str]:
-    """The tables of docs/operand-roles.md."""
-    yield "| architecture | forms | words | equal | listed differences | unexplained |"
-    yield "|---|---|---|---|---|---|"
-    for arch, found in result["architectures"].items():
-        verdicts = found["verdicts"]
-        equal, unexplained = verdicts.get("equal", 0), verdicts.get(UNEXPLAINED, 0)
-        listed = sum(verdicts.values()) - equal - unexplained
-        yield f"| {arch} | {found['forms']} | {sum(verdicts.values())} | {equal} | {listed} | {unexplained} |"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="JSON file to write")
     parser.add_argument("--arch", choices=CHAIN, help="only this architecture")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="print the tables of a JSON file, measure nothing")
     options = parser.parse_args()
-    if options.markdown:
-        print("\n".join(markdown(json.loads(options.markdown.read_text(encoding="utf-8")))))
-        return
     warnings.simplefilter("ignore", SassirWarning)  # the cubins that carry the words are read by nvdisasm alone
     architectures = {arch: measure(arch, options.seed) for arch in CHAIN if options.arch in (None, arch)}
     head = {"date": date.today().isoformat(), "sassir": __version__, "nvdisasm": Oracle("sm_90").version(), "seed": options.seed}

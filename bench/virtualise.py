@@ -1,7 +1,6 @@
 """Of how many kernels does sass-virtualise free the registers, and why not of the others?
 
     python bench/virtualise.py -o bench/results/virtualise.json --seconds 60 bench=FOLDER corpus=FOLDER wheels=FOLDER
-    python bench/virtualise.py --markdown bench/results/virtualise.json
 
 Every kernel is also checked: SSA before and after, and with its old registers given back it must be the same code, reuse marks and
 control codes aside. With more cubins than fit into the time, a random sample of them is taken (the same one each time).
@@ -22,6 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from counted import freed
 from xdsl.ir import SSAValue
 
 from sassir import __version__
@@ -147,38 +147,18 @@ def measure(path: Path, seconds: float) -> dict[str, Tally]:
     return tallies
 
 
-def markdown(results: dict[str, Any]) -> Iterator[str]:
-    """The table, then the refusals."""
-    yield "| set | architecture | kernels | freed | R | P | UR | UP | device functions |\n|---|---|---|---|---|---|---|---|---|"
-    for name, by_arch in results["sets"].items():
-        for arch, row in sorted(by_arch.items(), key=lambda item: int(item[0][3:])):
-            free = {file: f"{100 * a / b:.1f} %" for file, (a, b) in row["values free"].items() if b}
-            shares = " | ".join([free.get(file, "-") for file in ("R", "P", "UR", "UP")])
-            share = f"{100 * row['freed'] / row['kernels']:.1f} %" if row["kernels"] else "-"
-            yield f"| {name} | {arch} | {row['kernels']} | {share} | {shares} | {row['device functions']} |"
-    yield "\n| kernels | refused because | for example |\n|---|---|---|"
-    for by_arch in results["sets"].values():
-        for row in by_arch.values():
-            for cause, found in row["refused"].items():
-                yield f"| {found['kernels']} | {cause} | {found['example']} |"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sets", nargs="*", metavar="NAME=FOLDER")
     parser.add_argument("-o", "--output", type=Path)
     parser.add_argument("--seconds", type=float, default=60, help="of processor time, for each set and architecture")
-    parser.add_argument("--markdown", type=Path, metavar="JSON")
     options = parser.parse_args()
-    if options.markdown:
-        print("\n".join(markdown(json.loads(options.markdown.read_text()))))
-        return
     results: dict[str, Any] = {"sassir": __version__, "date": date.today().isoformat(), "sets": {}}
     for name, _, folder in (text.partition("=") for text in options.sets):
         results["sets"][name] = {arch: tally.summary() for arch, tally in measure(Path(folder), options.seconds).items()}
     if options.output:
         options.output.write_text(json.dumps(results, indent=1) + "\n")
-    print("\n".join(markdown(results)))
+    print("\n".join(freed(results)))
 
 
 if __name__ == "__main__":

@@ -39,9 +39,14 @@ def base_architecture(arch: str) -> str:
     return _base(arch)
 
 
-def table(arch: str) -> Table:
-    """Encoder and decoder of an architecture such as `sm_90a`. Raises EncodingError when there is no table."""
-    return _load(base_architecture(arch))
+def table(arch: str, where: str | None = None) -> Table:
+    """Encoder and decoder of an architecture such as `sm_90a`. Raises EncodingError, with the file `where`, when there is no table."""
+    try:
+        return _load(base_architecture(arch))
+    except EncodingError as error:
+        if where is None:
+            raise
+        raise error.at(where) from error
 
 
 @cache
@@ -99,4 +104,3 @@ def _stem(form: Form) -> str:
 def _body(block: str) -> str:
     """What makes two forms the same: all but identifier and example."""
     return "\n".join(line for line in block.splitlines()[1:] if not line.startswith("  word"))
-

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from sassir.dialect.instruction import SassInstruction
 from sassir.rewrite.build import instruction
-from sassir.rewrite.simplify import replace
+from sassir.rewrite.simplify import put_in_place
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,5 @@ class PlainMoves(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for move in [op for op in op.walk() if isinstance(op, SassInstruction)]:
-            if (move.MNEMONIC, move.template.text, move.guard) == ("IMAD", "=R, RZ, RZ, $R", None) and move.parent is not None:
-                new = instruction("MOV =R, $R", move.reads)
-                move.parent.insert_op_before(new, move)
-                replace(move, new.results)
+            if (move.MNEMONIC, move.template.text, move.kept) == ("IMAD", "=R, RZ, RZ, $R", ()):
+                put_in_place(move, instruction("MOV =R, $R", move.reads))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import traceback
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
@@ -59,16 +60,25 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {name: partial(_load, place)
 """Factories, so that a pass is imported only when it runs."""
 
 
+LOADED: set[str] = set()
+"""The names of passes that `load_passes` has added. What they make is verified before anything else looks at it."""
+
+
 def load_passes(file: Path) -> None:
-    """Add the passes that are defined in a Python file, by their names. Raises TranslationError where there are none."""
+    """Add the passes that are defined in a Python file, by their names. Raises TranslationError where it fails or there are none."""
     try:
         members = runpy.run_path(str(file), run_name=file.stem)
-    except (OSError, SyntaxError, ImportError) as error:
-        raise TranslationError(f"{file}: {error}") from error
+    except FileNotFoundError as error:
+        raise TranslationError(f"{file}: {error.strerror}") from error
+    except Exception as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        place = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise TranslationError(f"{place}: {type(error).__name__}: {error}") from error
     kinds = [m for m in members.values() if isinstance(m, type) and issubclass(m, ModulePass) and m.__module__ == file.stem]
     if not kinds:
         raise TranslationError(f"{file}: no pass; expected a subclass of xdsl.passes.ModulePass")
     PASSES.update({kind.name: partial(_given, kind) for kind in kinds})
+    LOADED.update([kind.name for kind in kinds])
 
 
 def _given(kind: type[ModulePass]) -> type[ModulePass]:

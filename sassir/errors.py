@@ -43,5 +43,9 @@ class EmulationError(SassirError):
     """A kernel that does something wrong while it is emulated, or that the emulator cannot run."""
 
 
+class VerificationError(SassirError):
+    """A certificate that cannot be read, or that is of another cubin."""
+
+
 class SchedulingError(SassirError):
     """An instruction that cannot be scheduled: its registers or its latencies are not known, or no control code is enough."""

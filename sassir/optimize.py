@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -22,7 +22,8 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.errors import SassirError, SassirWarning, TranslationError
 from sassir.launch import Facts, Launch
-from sassir.passes import PASSES, load_passes
+from sassir.passes import LOADED, PASSES, load_passes
+from sassir.passes.verify_ssa import VerifySsa
 from sassir.rewrite.kernels import arch_of
 from sassir.timing.kernels import predicted_gains
 from sassir.translate.cubin import encode, read_module, write_cubin
@@ -33,6 +34,8 @@ from sassir.verify.assumptions import Assumptions, assumptions_of
 BEFORE = ("sass-virtualise",)
 AFTER = ("sass-allocate-registers", "sass-schedule", "sass-assign-control", "sass-check-allocation", "sass-check-schedule")
 """What every pipeline begins and ends with."""
+VERSION = 1
+"""Of pipeline files."""
 LOSS = 0.97
 """A predicted gain below this is a loss; nearer to 1 the timing model does not tell (docs/timing.md)."""
 
@@ -55,6 +58,7 @@ class Pipeline(NamedTuple):
 
     name: str
     version: int
+    """Of the form of the file."""
     passes: tuple[str, ...]
 
     def all_passes(self) -> list[ModulePass]:
@@ -90,14 +94,24 @@ def read_pipeline(name: str) -> Pipeline:
     `load` of such a file lists Python files with passes of its own, from its folder.
     """
     source = Path(name) if name.endswith(".toml") else files("sassir.passes").joinpath("pipelines", f"{name}.toml")
+    if not source.is_file():
+        raise TranslationError(f"there is no pipeline {name!r}; there are default and launch, or give a TOML file")
     try:
         found = tomllib.loads(source.read_text(encoding="utf-8"))
-        for file in found.get("load", ()):
-            load_passes(Path(name).parent / file)
-        return Pipeline(name, found["version"], tuple(found["passes"]))
-    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
-        problem = f"{type(error).__name__}: {error}"
-        raise TranslationError(f"pipeline {name!r}: {problem}; there are default and launch, or give a TOML file") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TranslationError(f"{name}: cannot read the pipeline: {error}") from error
+    if found.get("version") != VERSION:
+        raise TranslationError(f"{name}: expected `version = {VERSION}`")
+    passes = _texts(found.get("passes"), f"{name}: passes")
+    for file in _texts(found.get("load", []), f"{name}: load"):
+        load_passes(Path(name).parent / file)
+    return Pipeline(name, VERSION, passes)
+
+
+def _texts(value: object, what: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast(list[object], value)):
+        raise TranslationError(f"{what}: expected a list of texts")
+    return tuple(cast(list[str], value))
 
 
 def make_pass(text: str) -> ModulePass:
@@ -105,7 +119,7 @@ def make_pass(text: str) -> ModulePass:
     try:
         spec = parse_spec(text)
         if spec.name not in PASSES:
-            raise TranslationError(f"no pass is called {spec.name}; there are {', '.join(PASSES)}")
+            raise TranslationError(f"no pass is called {spec.name}; `sassir-opt --list-passes` shows what there is")
         return PASSES[spec.name]().from_spec(spec)
     except (ArgSpecParseError, ValueError) as error:
         raise TranslationError(f"pass {text!r}: {error}") from error
@@ -133,6 +147,9 @@ def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[Module
         with collection_paused():
             for step in passes:
                 step.apply(Context(), alone)
+                if step.name in LOADED:
+                    alone.verify()
+                    VerifySsa().apply(Context(), alone)
             encode(emit_function(made), arch_of(module))
     except (SassirError, VerifyException) as error:
         return Outcome(name, False, str(error), (before, before), ())
@@ -163,11 +180,14 @@ def optimise_cubin(
 ) -> Optimised:
     """Run `pipeline` on a cubin, with the facts of the launch `case` and those `stated` beside it, if there are any.
 
-    Raises SassirError for a file that cannot be read.
+    Raises SassirError for a file that cannot be read, and where `kernels` or `case` name one that is not in it.
     """
     module = read_module(original, where)
-    if case is not None:
-        attach_facts(module, launch_facts(case, stated or Facts(), arch_of(module)))
+    facts = launch_facts(case, stated or Facts(), arch_of(module)) if case is not None else {}
+    there = [op.function.data for op in module.body.ops if isinstance(op, KernelOp)]
+    if missing := [name for name in (*kernels, *facts) if name not in there]:
+        raise TranslationError(f"{where}: no kernel {missing[0]!r}; there are {', '.join(there)}")
+    attach_facts(module, facts)
     outcomes = tuple(optimise(module, pipeline, kernels, without))
     return Optimised(write_cubin(emit_program(module)), outcomes, assumptions_of(module))
 

@@ -48,9 +48,9 @@ class Oracle:
         self.words = 0
 
     def version(self) -> str:
-        """The release line of `nvdisasm --version`."""
+        """The release that `nvdisasm --version` names: `13.5.37`."""
         text = subprocess.run([self.path, "--version"], capture_output=True, text=True, check=True).stdout
-        return text.rpartition(" V")[2].strip() or text.strip()
+        return text.rpartition(" V")[2].split()[0]
 
     def texts(self, words: Sequence[int]) -> list[str | None]:
         """The text of each word, as if word i stood at address 16 * i of its batch; None where nvdisasm rejects it."""

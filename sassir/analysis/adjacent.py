@@ -83,10 +83,12 @@ class Part(NamedTuple):
 
     @property
     def loads(self) -> bool:
+        """It is a load."""
         return self.shape.mnemonic in _LOADS
 
     @property
     def end(self) -> int:
+        """The displacement of what follows it."""
         return self.begin + self.width
 
 

@@ -255,6 +255,7 @@ def _whole(*operands: Argument) -> Form:
 
 
 def as_signed(word: int) -> int:
+    """The number that a 32-bit word is in two's complement."""
     word &= LARGEST
     return word - (LARGEST + 1) if word > LARGEST_SIGNED else word
 

@@ -105,7 +105,8 @@ def _lines(checked: list[Checked], layers: list[str]) -> Iterator[str]:
     for file, findings in checked:
         for rule, kernel, offset, message, evidence, error in findings:
             place = kernel if offset is None else f"{kernel}+{offset:#x}"
-            yield f"{file}: {'error' if error else 'warning'}: {place}: {message} [{rule}; {evidence}]"
+            named = "" if place == file else f"{place}: "
+            yield f"{file}: {'error' if error else 'warning'}: {named}{message} [{rule}; {evidence}]"
     found = [finding for c in checked for finding in c.findings]
     errors = sum(finding.error for finding in found)
     yield f"{len(checked)} cubins, {errors} errors, {len(found) - errors} warnings ({', '.join(layers)})"

@@ -17,7 +17,7 @@ def finish(action: Callable[[], int], *others: type[Exception]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", SassirWarning)
-            warnings.showwarning = _show
+            warnings.showwarning = warn
             return action()
     except (SassirError, *others) as error:
         message = str(error)
@@ -30,5 +30,6 @@ def finish(action: Callable[[], int], *others: type[Exception]) -> int:
     return BAD_INPUT
 
 
-def _show(message: Warning | str, *_: object) -> None:
+def warn(message: Warning | str, *_: object) -> None:
+    """A line on standard error."""
     print(f"warning: {message}", file=sys.stderr)

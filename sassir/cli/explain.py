@@ -28,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _offset(text: str) -> int:
-    return int(text, 0)
+    try:
+        return int(text, 0)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a number such as 0x1f0, got {text!r}") from error
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -44,6 +46,18 @@ def read_file(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ContainerError(f"{path}: {error.strerror}") from None
+
+
+def check_target(path: Path | None) -> None:
+    """Raises ContainerError, before work is spent, if a file of that name could not be written; None is no file."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise ContainerError(f"{path}: {os.strerror(errno.EISDIR)}")
+    if not path.parent.is_dir():
+        raise ContainerError(f"{path}: {os.strerror(errno.ENOENT)}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ContainerError(f"{path}: {os.strerror(errno.EACCES)}")
 
 
 def file_names(cubins: list[Entry], stem: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(as_json(summary), indent=2))
     else:
-        _print_table(str(args.file), summary)
+        print("\n".join(_lines(str(args.file), summary)))
     return 0
 
 
@@ -37,27 +38,29 @@ def as_json(summary: Summary) -> dict[str, Any]:
     return summary._asdict() | {"kernels": kernels}
 
 
-def _print_table(file: str, summary: Summary) -> None:
-    # Imported here: rich takes a tenth of a second to load, which `--json` and `--help` need not pay.
-    from rich.console import Console
-    from rich.table import Column, Table
-
+def _lines(file: str, summary: Summary) -> Iterator[str]:
+    """What the file is, a row for each kernel, and below it what has no fixed number: device functions and parameters."""
     remarks = {"relocatable": summary.relocatable, "line information": summary.line_info, "also for other SMs (capmerc)": summary.mercury}
     origin = " ".join([f"ABI {summary.abi}", summary.tool, summary.version, *([f"({summary.options})"] if summary.options else [])])
-    table = Table(Column("kernel", overflow="fold"), *_COLUMNS, title=f"{file}: {summary.arch}, {origin}", title_justify="left")
+    yield f"{file}: {', '.join([summary.arch, origin, *[remark for remark, holds in remarks.items() if holds]])}"
+    rows = [_COLUMNS, *[_cells(kernel) for kernel in summary.kernels]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join([cell.ljust(width) for cell, width in zip(row, widths, strict=True)]).rstrip()
     for kernel in summary.kernels:
-        table.add_row(kernel.name + "".join([f"\n  + {name}" for name in kernel.functions]), *_cells(kernel))
-    table.caption = ", ".join([remark for remark, holds in remarks.items() if holds])
-    Console(markup=False).print(table)
+        if kernel.functions:
+            yield f"  {kernel.name}: device functions {', '.join(kernel.functions)}"
+        if kernel.parameters:
+            parameters = ", ".join([f"{p.offset:#x}: {p.size}" for p in kernel.parameters])
+            yield f"  {kernel.name}: parameters (offset: size) {parameters}"
 
 
-_COLUMNS = ("registers", "shared", "stack", "barriers", "code", "bank 0", "block", "parameters (offset: size)")
+_COLUMNS = ("kernel", "registers", "shared", "stack", "barriers", "code", "bank 0", "block")
 
 
-def _cells(kernel: KernelSummary) -> list[str]:
+def _cells(kernel: KernelSummary) -> tuple[str, ...]:
     """One row of the table, in the order of the columns."""
     block = kernel.required_threads or kernel.max_threads
     limits = "" if block is None else ("" if kernel.required_threads else "≤ ") + "×".join(map(str, block))
-    parameters = " ".join([f"{p.offset:#x}: {p.size}" for p in kernel.parameters])
     numbers = (kernel.registers, kernel.shared, kernel.stack, kernel.barriers, kernel.code, kernel.constant)
-    return [*["?" if number is None else str(number) for number in numbers], limits, parameters]
+    return (kernel.name, *["?" if number is None else str(number) for number in numbers], limits)

@@ -8,6 +8,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import fields
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -20,7 +21,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from sassir import __version__
 from sassir.cli.errors import finish
 from sassir.errors import SassirError
-from sassir.passes import load_passes
+from sassir.passes import PASSES, load_passes
 from sassir.universe import SASSIR
 
 if TYPE_CHECKING:
@@ -44,6 +45,16 @@ class _Output(StringIO):
         super().close()
 
 
+class _ListPasses(argparse.Action):
+    """Prints a line for each pass of sassir, and for those of --load-pass."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        for name, load in sorted(PASSES.items()):
+            options = "".join([f" [{field.name.replace('_', '-')}: {field.type}]" for field in fields(load())])
+            print(f"{name:<24} {(load().__doc__ or '').partition(chr(10))[0]}{options}")
+        parser.exit()
+
+
 class SassirOpt(xDSLOptMain):
     """The tool for one command line. `run` writes the output only when nothing failed."""
 
@@ -61,6 +72,9 @@ class SassirOpt(xDSLOptMain):
         arg_parser.add_argument("--arch", help="which cubin of a fatbin, library or executable, or part of a listing: sm_90")
         arg_parser.add_argument("--onto", metavar="FILE", help="the cubin that the code of a listing goes into")
         arg_parser.add_argument("--load-pass", metavar="FILE", action="append", help="a Python file with passes of your own; repeatable")
+        arg_parser.add_argument(
+            "--list-passes", nargs=0, action=_ListPasses, help="say what the passes of sassir do, with their options, and exit"
+        )
         arg_parser.add_argument("--pass-pipeline", dest="passes", type=_pipeline, help="passes as mlir-opt takes them: builtin.module(a,b)")
         arg_parser.add_argument("--mlir-print-op-generic", dest="print_op_generic", action="store_true", help="like --print-op-generic")
 
@@ -131,6 +145,9 @@ class SassirOpt(xDSLOptMain):
         return ""
 
     def run(self) -> None:
+        from sassir.cli.extract import check_target
+
+        check_target(Path(self.args.output_file) if self.args.output_file is not None else None)
         super().run()
         data = self.binary or self.output.text.encode()
         if self.args.output_file is None:

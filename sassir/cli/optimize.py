@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sassir.cli.extract import read_file
+from sassir.cli.extract import check_target, read_file
 from sassir.cli.verify import add_gpu_arguments, choose_launches, lines, open_worker
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
@@ -63,6 +63,10 @@ def run(args: argparse.Namespace) -> int:
     from sassir.optimize import optimise_or_keep, read_pipeline
     from sassir.verify.certificate import certificate
 
+    output = args.output or args.file.with_suffix(".opt.cubin")
+    certified = args.certificate or output.with_suffix(".json")
+    for path in (output, certified):
+        check_target(path)
     cubin = select_cubin(read_file(args.file), str(args.file), args.arch)
     file = read_launch_file(args.launch) if args.launch is not None else None
     chosen = file.launch(args.case or next(iter(file.launches))) if file is not None else None
@@ -77,13 +81,12 @@ def run(args: argparse.Namespace) -> int:
     print_table(job.original, made, gains, chosen)
     for line in (remark, *lines(report)):
         print(line)
-    output = args.output or args.file.with_suffix(".opt.cubin")
     kept = made.cubin if report.verdict != "fails" else job.original
     output.write_bytes(kept)
     launches = choose_launches(file, None) if file is not None else []
     outcomes = as_json(made, gains)
     found = certificate(job.original, kept, report, launches, job.stated, made.assumptions, ",".join(pipeline.passes), outcomes)
-    (args.certificate or output.with_suffix(".json")).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    certified.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if report.verdict != "fails" else 1
 
 
@@ -132,7 +135,7 @@ def _verify(job: _Job, made: Optimised) -> Report:
     from sassir.verify.ladder import verify_pair
     from sassir.verify.report import Report
 
-    known = Original(job.original)
+    known = Original(job.original, job.where)
     if job.file is None:
         return verify_pair(known, made.cubin, [], assumptions=made.assumptions)
     small, facts = choose_launches(job.file, None), job.file.facts

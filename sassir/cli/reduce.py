@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sassir.cli.extract import read_file
+from sassir.cli.extract import check_target, read_file
 from sassir.cli.verify import add_launch_arguments, choose_launches
 from sassir.cubin.host import select_cubin
 from sassir.errors import SassirError
@@ -38,8 +38,11 @@ def run(args: argparse.Namespace) -> int:
 
     if (args.candidate is None) == (args.pipeline is None):
         raise SassirError("give either a candidate B or the --pipeline that makes it")
+    check_target(args.output)
     file = read_launch_file(args.launch)
     pipeline = read_pipeline(args.pipeline) if args.pipeline is not None else None
+    if pipeline is not None:
+        pipeline.all_passes()  # refused here rather than taken for passes that make nothing
     original = Original(select_cubin(read_file(args.original), str(args.original)).data)
     make = _given(args.candidate) if pipeline is None else _made(original.cubin, pipeline, file)
     launches = choose_launches(file, args.case, dict(args.size))

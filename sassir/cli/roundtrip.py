@@ -14,7 +14,7 @@ from sassir.cubin.cubin import Cubin
 from sassir.cubin.fatbin import EntryKind
 from sassir.cubin.host import open_binary
 from sassir.encoders import table
-from sassir.encoders.library import has_table
+from sassir.encoders.library import ARCHITECTURES, has_table
 from sassir.errors import ContainerError, EncodingError
 
 HELP = "decode and encode every instruction from its fields, and compare the words"
@@ -56,13 +56,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the counts; status 1 when an instruction came back wrong."""
+    """Print the counts; status 1 when an instruction came back wrong. Raises EncodingError where no cubin has a table."""
     result = round_trip(args.files, args.arch)
+    if not result.cubins:
+        raise EncodingError(f"no encoding table for {', '.join(result.skipped)}; there are tables for {', '.join(ARCHITECTURES)}")
     if args.json:
         print(json.dumps(result._asdict() | {"misses": [m._asdict() for m in result.misses]}, indent=2))
     else:
-        counts = {name: value for name, value in result._asdict().items() if name != "misses"}
-        print(", ".join(f"{value} {name}" for name, value in counts.items() if value != {}))
+        counts = {name: value for name, value in result._asdict().items() if name not in ("skipped", "misses")}
+        skipped = [f"{count} cubins of {arch} skipped" for arch, count in result.skipped.items()]
+        print(", ".join([*[f"{value} {name}" for name, value in counts.items()], *skipped]))
         for miss in result.misses:
             print(f"{miss.where}: {miss.word} {miss.text}: {miss.reason}")
     return 1 if result.wrong else 0

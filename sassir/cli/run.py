@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import sys
+import math
+import re
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sassir.cli.extract import read_file
+from sassir.cli.errors import warn
+from sassir.cli.extract import check_target, read_file
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
 from sassir.launch import Launch, LaunchFile, Outputs, compare, read_launch_file
 from sassir.launch.data import STORAGE, Array, load
 
+if TYPE_CHECKING:
+    from sassir.emulator import Trace
+
 HELP = "run a kernel as a launch file says, emulated or on a GPU, and show its outputs"
 
 _SHOWN = 6
 """Elements of each output that are printed."""
+_REGISTER = re.compile(r"(U?[RP]|B)\d+")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a summary of each output; status 1 when it differs from the reference. Raises SassirError when the kernel does not run."""
+    check_target(args.output)
     file = read_launch_file(args.launch)
     launch = file.launch(args.case) if args.case else min(file.launches.values(), key=lambda launch: launch.nbytes)
     cubin = select_cubin(read_file(args.file), str(args.file), args.arch).data
@@ -66,17 +75,29 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _emulated(cubin: bytes, launch: Launch, args: argparse.Namespace) -> Outputs:
-    from sassir.emulator import Checks, Trace, emulate
+    from sassir.emulator import Checks, emulate
 
     checks = Checks(registers=not args.allow_undefined, races=not args.allow_races)
     if args.steps is not None:
         checks = replace(checks, steps=args.steps)
-    trace = Trace(print, args.block, args.thread or [0], args.watch) if args.trace or args.watch else None
-    return emulate(cubin, launch, str(args.file), checks=checks, warn=_warn if args.warn else None, observer=trace, timed=args.timed)
+    trace = _trace(launch, args.block, args.thread or [0], args.watch) if args.trace or args.watch else None
+    return emulate(cubin, launch, str(args.file), checks=checks, warn=warn if args.warn else None, observer=trace, timed=args.timed)
 
 
-def _warn(message: str) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+def _trace(launch: Launch, block: int, threads: Sequence[int], watch: Sequence[str]) -> Trace:
+    """Prints what these threads do. Raises LaunchError for one that no step of the launch has, and for what is no register."""
+    from sassir.emulator import Trace
+
+    for name, numbers, counts in (
+        ("block", [block], [math.prod(step.grid) for step in launch.steps]),
+        ("thread", threads, [math.prod(step.block) for step in launch.steps]),
+    ):
+        if not all(0 <= number < max(counts) for number in numbers):
+            raise LaunchError(f"launch {launch.name} has {name}s 0 to {max(counts) - 1}, not {', '.join(map(str, numbers))}")
+    for name in watch:
+        if not _REGISTER.fullmatch(name):
+            raise LaunchError(f"no register is called {name}; expected one such as R4, UR4, P0, UP0 or B0")
+    return Trace(print, block, threads, watch)
 
 
 def _on_gpu(cubin: bytes, launch: Launch) -> Outputs:
@@ -105,8 +126,10 @@ def _read_reference(path: Path, launch: Launch) -> Outputs:
     reference: dict[str, Array] = {}
     try:
         saved = np.load(path)
+    except FileNotFoundError as error:
+        raise LaunchError(f"{path}: {error.strerror}") from error
     except (OSError, ValueError) as error:
-        raise LaunchError(f"{path}: not an .npz file of outputs: {error}") from error
+        raise LaunchError(f"{path}: not an .npz file of outputs") from error
     with saved:
         for buffer in launch.outputs:
             key = next((k for k in (f"{launch.name}/{buffer.name}", buffer.name) if k in saved), None)

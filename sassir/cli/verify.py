@@ -9,13 +9,14 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sassir.cli.extract import read_file
+from sassir.cli.extract import check_target, read_file
 from sassir.cubin.host import select_cubin
-from sassir.errors import LaunchError
+from sassir.errors import LaunchError, VerificationError
 from sassir.launch import Launch, LaunchFile, read_launch, read_launch_file
 
 if TYPE_CHECKING:
     from sassir.gpu import Worker
+    from sassir.verify.assumptions import Assumptions
     from sassir.verify.ladder import Rung
     from sassir.verify.report import Report
 
@@ -31,6 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tolerance", action="store_true", help="accept results within the launch file's tolerance: float facts were used")
     seconds = "prove equality with z3, within S seconds a kernel (default: 10)"
     parser.add_argument("--symbolic", type=float, nargs="?", const=10, metavar="S", help=seconds)
+    certificate = "the certificate of B: launches that B is not made for are left out (default: the one beside B, if it is B's)"
+    parser.add_argument("--certificate", type=Path, metavar="JSON", help=certificate)
     add_gpu_arguments(parser)
     parser.add_argument("--json", type=Path, metavar="OUT", help="write the certificate there")
 
@@ -55,19 +58,39 @@ def run(args: argparse.Namespace) -> int:
     from sassir.verify.certificate import certificate
     from sassir.verify.ladder import verify_pair
 
+    check_target(args.json)
     original, candidate = (select_cubin(read_file(path), str(path), args.arch).data for path in (args.original, args.candidate))
     file = read_launch_file(args.launch)
     launches = choose_launches(file, args.case, dict(args.size))
+    assumptions = _assumptions(args, candidate)
     with ExitStack() as stack:
         more = [*_symbolic(args), *_gpu(args, file, launches, stack)]
         tolerance = file.tolerance if args.tolerance else None
-        report = verify_pair(original, candidate, launches, file.facts, tolerance=tolerance, more=more)
+        report = verify_pair(original, candidate, launches, file.facts, assumptions=assumptions, tolerance=tolerance, more=more)
+    for kernel, assumption in (assumptions or {}).items():
+        print(f"{kernel} relies on {', '.join(assumption.used)}")
     for line in lines(report):
         print(line)
     if args.json is not None:
-        found = certificate(original, candidate, report, launches, file.facts)
+        found = certificate(original, candidate, report, launches, file.facts, assumptions)
         args.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if report.good else 1
+
+
+def _assumptions(args: argparse.Namespace, candidate: bytes) -> Assumptions | None:
+    """What the certificate says that B relies on. Raises VerificationError where the one that is given is not of B."""
+    from sassir.verify.certificate import recorded_assumptions
+
+    if args.certificate is not None:
+        try:
+            return recorded_assumptions(args.certificate.read_bytes(), candidate)
+        except VerificationError as error:
+            raise error.at(str(args.certificate)) from error
+    beside = args.candidate.with_suffix(".json")
+    try:
+        return recorded_assumptions(beside.read_bytes(), candidate) if beside.is_file() else None
+    except VerificationError:
+        return None  # a file of another origin
 
 
 def choose_launches(file: LaunchFile, names: Sequence[str] | None, sizes: Mapping[str, int] | None = None) -> list[Launch]:
@@ -78,7 +101,10 @@ def choose_launches(file: LaunchFile, names: Sequence[str] | None, sizes: Mappin
 
 def _size(text: str) -> tuple[str, int]:
     name, _, value = text.partition("=")
-    return name, int(value, 0)
+    try:
+        return name, int(value, 0)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected NAME=N, got {text!r}") from error
 
 
 def lines(report: Report) -> Iterator[str]:

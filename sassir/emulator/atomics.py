@@ -17,6 +17,7 @@ from sassir.emulator.memory import Space
 from sassir.emulator.operands import slots, sources, words_of
 from sassir.errors import SemanticsError
 from sassir.isa.description import kind_of
+from sassir.launch.data import bits_of
 from sassir.launch.data import load as load_values
 from sassir.launch.data import store as store_values
 
@@ -92,7 +93,7 @@ def atomic_step(batch: Batch, instruction: Instruction) -> Step:
             if form.each:
                 values = [np.ones(len(places), form.dtype)]
             old = _update(space, places, form, values)
-            swapped = _bits(old) == _bits(values[0]) if form.operation in _COMPARE else np.ones(len(places), np.bool_)
+            swapped = bits_of(old) == bits_of(values[0]) if form.operation in _COMPARE else np.ones(len(places), np.bool_)
             words = [swapped.astype(np.uint32), np.zeros(len(places), np.uint32)] if cast else _split(old)
             for slot, word in zip(written, words, strict=False):
                 batch.registers.write(slot, some.expand(word), some)
@@ -143,7 +144,7 @@ def _update(space: Space, places: Indices, form: _Form, operands: list[Array]) -
 def _apply(form: _Form, old: Array, operands: list[Array]) -> Array:
     if form.operation in _COMPARE:
         compare, new = operands
-        return np.where(_bits(old) == _bits(compare), new, old)
+        return np.where(bits_of(old) == bits_of(compare), new, old)
     operation = _OPERATIONS[form.operation]
     if form.type == "BF16x2":
         return store_values(operation(load_values(old, "bf16"), load_values(operands[0], "bf16")), "bf16")
@@ -167,8 +168,3 @@ def _split(values: Array) -> list[Array]:
     """Elements as registers."""
     words = np.ascontiguousarray(values).view(np.uint32).reshape(len(values), -1)
     return [np.ascontiguousarray(words[:, i]) for i in range(words.shape[1])]
-
-
-def _bits(values: Array) -> Array:
-    """Elements as whole numbers, for comparison bit by bit."""
-    return values.view(f"u{values.dtype.itemsize}")

@@ -98,9 +98,9 @@ class Batch:
         self.shared.next_interval(blocks)
 
     def lane(self, block: int, thread: int) -> int | None:
-        """The lane of a thread, by its number in its block; None if the block is not in the batch."""
+        """The lane of a thread, by its number in its block; None if it is not in the batch."""
         place = block - int(self.blocks[0, 0])
-        return place * self.warps * LANES + thread if 0 <= place < self.flow.blocks else None
+        return place * self.warps * LANES + thread if 0 <= place < self.flow.blocks and thread < self._threads else None
 
 
 _OWN_MEMORY = frozenset({"LD", "LDL", "LDS", "ST", "STL", "STS"})

@@ -73,7 +73,7 @@ class Module:
         if code.relocations:
             relocation = code.relocations[0]
             raise EmulationError(f"kernel {name}: not linked yet: {relocation.symbol_name} ({relocation.type_name}) is missing in its code")
-        instruction = table(arch).decode
+        instruction = table(arch, self._cubin.where).decode
         banks = {number: bank for (number, owner), bank in self._banks.items() if owner in ("", name)}
         return Kernel(
             name, arch, tuple([instruction(word) for word in words(code)]), self._summaries[code.index], layout_of(arch),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sassir.launch.data import STORAGE, Array, is_float, load
+from sassir.launch.data import STORAGE, Array, bits_of, is_float, load
 from sassir.launch.records import Buffer, Launch, Tolerance
 
 Outputs = Mapping[str, Array]
@@ -53,7 +53,7 @@ def compare(launch: Launch, left: Outputs, right: Outputs, tolerance: Tolerance 
     """
     for buffer in launch.outputs:
         a, b = left[buffer.name].reshape(-1), right[buffer.name].reshape(-1)
-        different = np.flatnonzero(_bits(a) != _bits(b))
+        different = np.flatnonzero(bits_of(a) != bits_of(b))
         if tolerance is not None and different.size:
             if is_float(buffer.dtype):
                 outside = ~_within(buffer, a[different], b[different], tolerance)
@@ -93,14 +93,10 @@ def measure_error(launch: Launch, left: Outputs, right: Outputs) -> Error:
 
 def _ordinal(values: Array) -> Array:
     """Floats counted from zero upwards, as integers that differ by one from each float to the next."""
-    bits = _bits(values).astype(np.int64)
+    bits = bits_of(values).astype(np.int64)
     width = 8 * values.dtype.itemsize
     magnitude = bits & (1 << width - 1) - 1
     return np.where(bits >> width - 1 & 1, -magnitude, magnitude)
-
-
-def _bits(values: Array) -> Array:
-    return values.view(f"u{values.dtype.itemsize}")
 
 
 def _within(buffer: Buffer, a: Array, b: Array, tolerance: Tolerance) -> Array:
@@ -109,5 +105,5 @@ def _within(buffer: Buffer, a: Array, b: Array, tolerance: Tolerance) -> Array:
 
 
 def _show(element: Array, dtype: str) -> str:
-    value, bits = load(element, dtype)[0], int(_bits(element)[0])
+    value, bits = load(element, dtype)[0], int(bits_of(element)[0])
     return f"{value} ({bits:#0{2 + 2 * STORAGE[dtype].itemsize}x})"

@@ -43,6 +43,11 @@ def store(values: Array, dtype: str) -> Array:
         return values.astype(STORAGE[dtype], copy=False)
 
 
+def bits_of(stored: Array) -> Array:
+    """The elements as whole numbers, to compare them bit by bit."""
+    return stored.view(f"u{stored.dtype.itemsize}")
+
+
 def load(stored: Array, dtype: str) -> Array:
     """The values that `stored` stands for: float32 for bf16, else `stored` itself."""
     return (stored.astype(np.uint32) << 16).view(np.float32) if dtype == "bf16" else stored

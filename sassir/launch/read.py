@@ -79,7 +79,9 @@ def read_launch(path: str | Path, name: str, sizes: Mapping[str, Number]) -> Lau
 def _load(path: Path) -> Table:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise LaunchError(f"cannot read the launch file: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise LaunchError(f"cannot read the launch file: {error}") from error
 
 

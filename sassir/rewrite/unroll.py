@@ -23,10 +23,14 @@ class Latched(Protocol):
     """A loop that one guarded BRA continues or leaves."""
 
     @property
-    def loop(self) -> RegionLoop: ...
+    def loop(self) -> RegionLoop:
+        """Its blocks."""
+        ...
 
     @property
-    def latch(self) -> SassBranch: ...
+    def latch(self) -> SassBranch:
+        """The branch."""
+        ...
 
 
 class _Copy(NamedTuple):

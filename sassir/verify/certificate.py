@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, cast
 
 from sassir import __version__
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.summary import summarise
-from sassir.errors import ContainerError
+from sassir.dialect.facts import KernelFacts, Pointer
+from sassir.errors import ContainerError, VerificationError
 from sassir.launch import Facts, Launch
-from sassir.verify.assumptions import Assumptions
+from sassir.verify.assumptions import Assumption, Assumptions
 from sassir.verify.report import Layer, Report
 
 FORMAT = 1
@@ -50,6 +52,35 @@ def certificate(
         "layers": [_layer(layer) for layer in report.layers],
         "tools": {"sassir": __version__, "python": platform.python_version(), "machine": platform.machine(), **_versions()},
     }
+
+
+def recorded_assumptions(data: bytes, candidate: bytes) -> Assumptions | None:
+    """What the certificate in `data` says that `candidate` relies on; None where it does not know.
+
+    Raises VerificationError for what is no certificate, or the one of another cubin.
+    """
+    try:
+        found = json.loads(data)
+        if found["format"] != FORMAT:
+            raise VerificationError(f"a certificate of form {found['format']}, expected {FORMAT}")
+        if found["candidate"]["sha256"] != _file(candidate)["sha256"]:
+            raise VerificationError("the certificate of another cubin")
+        used = found["facts"]["used"]
+        return None if used is None else {kernel: _assumption(**stated) for kernel, stated in used.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise VerificationError(f"not a certificate ({type(error).__name__}: {error})") from error
+
+
+def _assumption(names: list[str], known: dict[str, Any]) -> Assumption:
+    """What `_used` wrote."""
+    pointers = tuple([Pointer(*pointer) for pointer in known.pop("pointers")])
+    facts = {name: _tuples(value) for name, value in known.items()}
+    return Assumption(KernelFacts(pointers=pointers, **facts), tuple(names))
+
+
+def _tuples(value: Any) -> Any:
+    """JSON has lists only."""
+    return tuple([_tuples(item) for item in cast(list[Any], value)]) if isinstance(value, list) else value
 
 
 def _file(data: bytes) -> dict[str, Any]:

@@ -47,3 +47,21 @@ def test_the_newest_result_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_what_nobody_measured_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     assert "Not measured yet." in figures.refresh("<!-- figures: suite x -->\n1.000\n<!-- end -->", tmp_path)
+
+
+def test_a_change_that_the_checker_did_not_report_is_counted() -> None:
+    outcomes = [(["raw"], "different"), ([], "failed"), (["raw"], "equal"), ([], "equal")]
+    found = {"records": [{"reported": reported, "outcome": outcome} for reported, outcome in outcomes]}
+    assert list(figures.KINDS["hazards"](found)) == [
+        "4 launches of mutants. 2 give another result or fail; of these the checker reports 1.",
+        "It also reports 1 of those that give the same result.",
+    ]
+
+
+def test_a_file_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where another result has a name that begins with its."""
+    monkeypatch.setattr(figures, "RESULTS", tmp_path)
+    for name, date in (("x", "2026-01-01"), ("x-y", "2026-02-01")):
+        (tmp_path / f"{name}.json").write_text(json.dumps(CHECKS | {"date": date}))
+    assert "2026-01-01" in figures.refresh("<!-- figures: checks x.json -->\n<!-- end -->", tmp_path)
+    assert "2026-02-01" in figures.refresh("<!-- figures: checks x -->\n<!-- end -->", tmp_path)

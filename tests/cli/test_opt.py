@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sassir.cli.opt import main
+from sassir.passes import PASSES
 
 Run = Callable[..., tuple[int, str, str]]
 ROOT = Path(__file__).parent.parent.parent
@@ -93,6 +94,16 @@ def test_onto_gives_a_foreign_module_its_cubin(opt: Run, tmp_path: Path) -> None
     assert (tmp_path / "k.cubin").read_bytes() == CUBIN.read_bytes()
     status, _, err = opt(text, "--onto", CUBINS / "axpy.sm_80.cubin", "-o", tmp_path / "k.cubin")
     assert (status, "a cubin for sm_80" in err) == (1, True)
+
+
+def test_passes_are_listed_with_what_they_do(opt: Run) -> None:
+    own = ROOT / "examples" / "plain_moves.py"
+    status, out, _ = opt("--load-pass", own, "--list-passes")
+    lines = out.splitlines()
+    assert (status, len(lines)) == (0, len(PASSES))
+    assert "plain-moves              Replaces every IMAD.MOV of a general register that no guard keeps from executing." in lines
+    (unroll,) = [line for line in lines if line.startswith("sass-unroll ")]
+    assert unroll.endswith(" [factor: int | None] [partial: bool] [remainder: bool]")
 
 
 def test_ir_between_passes(opt: Run) -> None:

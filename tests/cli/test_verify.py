@@ -62,6 +62,32 @@ def test_a_certificate_is_written(wrong: str, tmp_path: Path, capsys: pytest.Cap
     assert set(found["launches"]) == {"small", "tail", "one", "special"}
 
 
+def test_launches_that_a_candidate_is_not_made_for_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What `sassir optimize` made for one launch does not fail in the others; its certificate tells."""
+    made, elsewhere = tmp_path / "made.cubin", tmp_path / "folder" / "made.cubin"
+    assert main(["optimize", POLY, "--launch", LAUNCH, "--case", "tail", "-o", str(made), "--no-gpu"]) == 0
+    elsewhere.parent.mkdir()
+    elsewhere.write_bytes(made.read_bytes())
+    capsys.readouterr()
+    assert main(["verify", POLY, str(made), "--launch", LAUNCH, "--no-gpu"]) == 0
+    relies, *_, emulator, verdict = capsys.readouterr().out.splitlines()
+    assert relies.startswith("poly_strict relies on block, grid, ")
+    assert " 4 of 16 inputs give equal results; launch one, as stated: the candidate is made for launches with grid = " in emulator
+    assert verdict == "holds"
+    assert main(["verify", POLY, str(elsewhere), "--launch", LAUNCH, "--no-gpu"]) == 1
+    assert main(["verify", POLY, str(elsewhere), "--launch", LAUNCH, "--no-gpu", "--certificate", str(tmp_path / "made.json")]) == 0
+    elsewhere.with_suffix(".json").write_text("{}")
+    assert main(["verify", POLY, str(elsewhere), "--launch", LAUNCH, "--no-gpu"]) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_the_certificate_of_another_cubin_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "certificate.json"
+    assert main(["verify", SAXPY, SAXPY, "--launch", SAXPY_LAUNCH, "--no-gpu", "--json", str(path)]) == 0
+    assert main(["verify", POLY, POLY, "--launch", LAUNCH, "--no-gpu", "--certificate", str(path)]) == 1
+    assert capsys.readouterr().err == f"error: {path}: the certificate of another cubin\n"
+
+
 @no_gpu
 def test_a_gpu_may_be_required(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", SAXPY, SAXPY, "--launch", SAXPY_LAUNCH, "--gpu"]) == 1

@@ -159,8 +159,10 @@ def test_info_as_json_can_be_read_again(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_info_prints_a_line_for_each_kernel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+    """However narrow the terminal is, nothing is cut."""
+    monkeypatch.setenv("COLUMNS", "30")
     call(info, str(FOLDER / "axpy.so"), "--arch", "sm_120")
     out = capsys.readouterr().out
     assert "sm_120, ABI 8 ptxas" in out
-    assert "0x0: 4 0x4: 4 0x8: 8 0x10: 8" in out
+    assert "kernel  registers  shared  stack  barriers  code  bank 0  block\n" in out
+    assert "axpy: parameters (offset: size) 0x0: 4, 0x4: 4, 0x8: 8, 0x10: 8\n" in out

@@ -18,6 +18,8 @@ STALL_1 = "[B------:R-:W-:-:S01] "
         # URZ is 63 before sm_100, 255 since (NVBit issue 165).
         ("sm_90", 0x000FE20008000F000000003F00017C02, "MOV R1, URZ"),
         ("sm_100", 0x000FE20008000F00000000FF00017C02, "MOV R1, URZ"),
+        # In code of bitsandbytes.
+        ("sm_100", 0x000FE8000800010000440004080E783B, "LDSM.16.M88.2 R14, [R8+UR4+0x4400]"),
     ],
 )
 def test_both_ways(arch: str, word: int, text: str) -> None:

@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from sassir import __version__
-from sassir.dialect.facts import KernelFacts
+from sassir.dialect.facts import KernelFacts, Pointer
+from sassir.errors import VerificationError
 from sassir.launch import LaunchFile
 from sassir.verify.assumptions import Assumption
-from sassir.verify.certificate import certificate
+from sassir.verify.certificate import certificate, recorded_assumptions
 from sassir.verify.ladder import verify_pair
 
 Bench = Callable[[str], tuple[bytes, LaunchFile]]
@@ -36,6 +38,23 @@ def test_it_names_both_files_every_check_facts_passes_and_tools(
     assert found["layers"][-1]["checks"][0] == {"subject": "launch one, as stated", "verdict": "holds", "detail": ""}
     assert found["tools"]["sassir"] == __version__
     assert found["tools"]["numpy"] == np.__version__
+
+
+def test_what_a_candidate_relies_on_can_be_read_back(twice: bytes, once: bytes) -> None:
+    facts = KernelFacts((32, 1, 1), (2, 1, 1), 0, ((0x210, 7), (0x214, 8)), (Pointer(0x218, 256, 4096),), noalias=True)
+    assumptions = {"twice": Assumption(facts, ("block", "word 0x210"))}
+    report = verify_pair(twice, once, [])
+    known = json.dumps(certificate(twice, once, report, assumptions=assumptions)).encode()
+    assert recorded_assumptions(known, once) == assumptions
+    assert recorded_assumptions(json.dumps(certificate(twice, once, report)).encode(), once) is None
+    with pytest.raises(VerificationError, match="the certificate of another cubin"):
+        recorded_assumptions(known, twice)
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff", b"[1]", b"{}", b'{"format": 1, "candidate": 7}'])
+def test_what_is_no_certificate_is_refused(data: bytes) -> None:
+    with pytest.raises(VerificationError, match="not a certificate"):
+        recorded_assumptions(data, b"")
 
 
 def test_it_holds_the_findings_of_a_layer_that_fails(bench: Bench) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from sassir.cubin.cubin import Cubin
+from sassir.cubin.cubin import EM_CUDA, Cubin
 from sassir.cubin.elf import Elf
 from sassir.errors import ContainerError
 from sassir.findings import Finding
@@ -61,11 +61,12 @@ def check_container(data: bytes, where: str = "<bytes>") -> list[Finding]:
 
     try:
         elf = Elf.read(data, where)
-        collect(partial(rule, elf) for rule in HEADER_RULES)
+        if elf.machine == EM_CUDA:
+            collect(partial(rule, elf) for rule in HEADER_RULES)
         subject = Subject(Cubin.read(data, where))
         collect(partial(rule, subject) for rule in RULES)
     except ContainerError as error:
         unread.append(error)
     if unread and not any(finding.error for finding in findings):
-        findings.append(Finding("unreadable", where, None, str(unread[0]), ELF_RULES))
+        findings.append(Finding("unreadable", where, None, str(unread[0]).removeprefix(f"{where}: "), ELF_RULES))
     return findings

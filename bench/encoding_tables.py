@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """How good are the encoding tables? Round trip and agreement with nvdisasm over real code.
 
-    python bench/encodings.py -o bench/results/encodings.json FILE…
-    python bench/encodings.py --markdown bench/results/encodings.json        # the tables of docs/encodings.md
+    python bench/encoding_tables.py -o bench/results/encodings.json FILE…
 
 FILEs are cubins and libraries, from bench/fetch_corpus.py for example. For each architecture: every instruction is decoded and
 encoded from its fields; every distinct word's text is compared with nvdisasm's.
@@ -17,6 +16,8 @@ from collections import Counter
 from datetime import date
 from pathlib import Path
 from typing import Any
+
+from counted import encodings
 
 from sassir import __version__
 from sassir.asm.instruction import OPAQUE
@@ -84,25 +85,11 @@ def measure(arch: str, code: Counter[int]) -> dict[str, Any]:
     }
 
 
-def markdown(record: dict[str, Any]) -> str:
-    """The record as the table of docs/encodings.md."""
-    columns = ("cubins", "kernels", "instructions", "exact", "opaque", "wrong", "hidden", "distinct", "text_differs")
-    lines = ["| architecture | " + " | ".join(c.replace("_", " ") for c in columns) + " |", "|---|" + "--:|" * len(columns)]
-    for arch, row in record["architectures"].items():
-        lines.append(f"| {arch} | " + " | ".join(f"{row.get(c, 0):,}" for c in columns) + " |")
-    return "\n".join(lines)
-
-
 def main() -> None:
-    """Measure, or print a record."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("-o", "--output", type=Path)
-    parser.add_argument("--markdown", action="store_true")
     args = parser.parse_args()
-    if args.markdown:
-        print(markdown(json.loads(args.files[0].read_text())))
-        return
     code, counts = gather(args.files)
     rows = {arch: {**counts[arch], **measure(arch, code[arch])} for arch in sorted(code, key=lambda a: int(a[3:]))}
     files = sorted({f.name for f in args.files})
@@ -111,7 +98,7 @@ def main() -> None:
     if args.output:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         args.output.write_text(json.dumps(record, indent=1) + "\n")
-    print(markdown(record))
+    print("\n".join(encodings(record)))
 
 
 if __name__ == "__main__":
