@@ -100,3 +100,25 @@ def rules(found: Mapping[str, Any]) -> Iterator[str]:
 def _ends(architectures: Iterable[str]) -> str:
     numbers = sorted({int(arch.removeprefix("sm_").rstrip("af")) for arch in architectures})
     return f"sm_{numbers[0]} to sm_{numbers[-1]}"
+
+
+def tables(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/latency_tables.py found."""
+    yield "\n| table | mined from | cells | the same again |\n|---|---|---|---|"
+    for arch, row in found["architectures"].items():
+        yield f"| {arch} | {row['mined_from'].rstrip('.')} | {row['cells']:,} | {row['same']:,} |"
+
+
+def corpus(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/schedule_check.py found."""
+    yield "\n| architecture | cubins | kernels | instructions | errors | warnings |\n|---|---|---|---|---|---|"
+    for arch, row in found["architectures"].items():
+        errors, warnings = [sum(row[kind].values()) for kind in ("errors", "warnings")]
+        yield f"| {arch} | {row['cubins']:,} | {row['kernels']:,} | {row['instructions']:,} | {errors} | {warnings} |"
+
+
+def libraries(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/optimise_corpus.py found."""
+    share = found["optimised"] / found["runs"]
+    yield f"{found['kernels']:,} of the {found['distinct kernels']:,} different kernels of {', '.join(found['files'])}, through both pipelines:"
+    yield f"{found['optimised']:,} of {found['runs']:,} runs optimised and checked ({share:.2%}), {found['refused']:,} refused, {found['crashed']} crashed."

@@ -201,6 +201,9 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "planted": counted.planted,
     "hazards": counted.hazards,
     "rules": counted.rules,
+    "tables": counted.tables,
+    "corpus": counted.corpus,
+    "libraries": counted.libraries,
 }
 
 
