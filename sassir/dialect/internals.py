@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 
 for _class in (SSAValue, IRDLOperation):
@@ -37,6 +37,20 @@ def operations(block: Block) -> list[Operation]:
     while op is not None:
         found.append(op)
         op = op._next_op
+    return found
+
+
+def content(region: Region) -> list[object]:
+    """All objects that the blocks of a region are made of, equal only as long as nothing in them changes: attributes and tuples are never
+    changed in place, and of a value at most which register it is in."""
+    found: list[object] = []
+    for block in region.blocks:
+        found += (block, block.args)
+        op = block.first_op
+        while op is not None:
+            found += (op, op._operands, op._successors)
+            found += op.properties.values()
+            op = op._next_op
     return found
 
 
