@@ -59,6 +59,16 @@ def successors(op: Operation) -> tuple[Block, ...]:
     return op._successors
 
 
+def uses(value: SSAValue) -> list[tuple[Operation, int]]:
+    """The operations that read a value, each with the number of the operand that it is."""
+    found: list[tuple[Operation, int]] = []
+    use = value.first_use
+    while use is not None:
+        found.append((use._operation, use._index))
+        use = use._next_use
+    return found
+
+
 def name(values: tuple[SSAValue, ...] | SSAValue | Block, hint: str) -> None:
     """Set a name hint that is known to be valid."""
     for value in values if isinstance(values, tuple) else (values,):
