@@ -7,8 +7,9 @@ types: they stay in the operand text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 from xdsl.backend.register_type import RegisterType
 from xdsl.dialects.builtin import IntAttr
@@ -103,9 +104,8 @@ class B(SassRegister):
 FILES: dict[str, type[SassRegister]] = {cls.FILE: cls for cls in (R, UR, P, UP, B)}
 
 
-def file_of(value: SSAValue) -> str:
-    """The register file of a value of a kernel; quicker than to ask for the class of its type, which is abstract."""
-    return cast(SassRegister, value.type).FILE
+file_of: Callable[[SSAValue], str] = internals.of_type("FILE")
+"""The register file of a value of a kernel; quicker than to ask for the class of its type, which is abstract."""
 
 
 @cache

@@ -19,6 +19,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from sassir.asm.operand import HOLE, REGISTER, Operand
+from sassir.dialect import internals
 
 PLACE = "^"
 ADDRESS = "&"
@@ -81,18 +82,17 @@ def _argument(text: str) -> Argument:
     return Argument(REGISTER.sub(HOLE, marked), names)
 
 
+@internals.by_identity
 @irdl_attr_definition
 class TemplateAttr(Data[Template]):
-    """`#sass.template<"=R, $R, 0x1">`."""
+    """`#sass.template<"=R, $R, 0x1">`; one object for each text: they are the keys of what is known of each form of an instruction."""
 
     name = "sass.template"
 
-    def __hash__(self) -> int:
-        """That of the text, from which the rest follows: templates are the keys of what is known of each form of an instruction."""
-        return hash(self.data.text)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, TemplateAttr) and self.data.text == other.data.text)
+    @classmethod
+    def new(cls, params: Template) -> TemplateAttr:
+        """The template with the text of `params`, from which the rest follows."""
+        return cls.of(params.text)
 
     @classmethod
     @cache
