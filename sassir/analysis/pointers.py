@@ -36,20 +36,27 @@ def pointers_of(region: Region, facts: KernelFacts) -> Mapping[SSAValue, int]:
                 _add(found, op.results, 1 << i, work)
     taken: dict[Operation, list[SSAValue]] = {}
     """By terminator: the arguments that take what it passes on, in the order of its last operands."""
+    made: dict[SSAValue, list[SSAValue]] = {}
     while work:
         value = next(iter(work))
         del work[value]
-        for user, index in internals.uses(value):
-            if isinstance(user, SassInstruction) and user.MNEMONIC in _FOLLOWED:
-                makes = user.results if _is_lower_word(user, index) else ()
-            elif isinstance(user, SassBranch | NextOp):
-                behind = taken[user] if user in taken else taken.setdefault(user, _taken(user))
-                i = index - len(internals.operands(user)) + len(behind)
-                makes = behind[i : i + 1] if i >= 0 else ()
-            else:
-                continue
-            _add(found, makes, found[value], work)
+        if value not in made:
+            made[value] = _made_from(value, taken)
+        _add(found, made[value], found[value], work)
     return {value: offsets[bits.bit_length() - 1] for value, bits in found.items() if bits.bit_count() == 1}
+
+
+def _made_from(value: SSAValue, taken: dict[Operation, list[SSAValue]]) -> list[SSAValue]:
+    """The values that are addresses of the same buffer as `value`, one step on. What terminators do is kept in `taken`."""
+    made: list[SSAValue] = []
+    for user, index in internals.uses(value):
+        if isinstance(user, SassInstruction) and user.MNEMONIC in _FOLLOWED:
+            made += user.results if _is_lower_word(user, index) else ()
+        elif isinstance(user, SassBranch | NextOp):
+            behind = taken[user] if user in taken else taken.setdefault(user, _taken(user))
+            i = index - len(internals.operands(user)) + len(behind)
+            made += behind[i : i + 1] if i >= 0 else ()
+    return made
 
 
 def _add(found: dict[SSAValue, int], values: Sequence[SSAValue], bits: int, changed: dict[SSAValue, None]) -> None:

@@ -36,7 +36,9 @@ def simplify_bits(kernel: KernelOp, bits: Bits) -> set[str] | None:
                 continue
             word = bits.word(op.results[0])
             source = copied_word(bits, word)
-            if source is not None and source is not op.results[0] and source.type == op.results[0].type:
+            if source is op.results[0]:
+                continue
+            if source is not None and source.type == op.results[0].type:
                 new = [source]
             elif (permutation := _permutation(op, bits, word)) is not None:
                 block.insert_op_before(permutation, op)
