@@ -62,8 +62,10 @@ def hoist(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:
         if len(before) != 1 or b in flow.cfg.roots or loops.innermost[b] is not loops.innermost[before[0]]:
             continue
         above, block = flow.blocks[before[0]], flow.blocks[b]
+        if not _passes_on(above) or _calls(block):
+            continue
         graph = Graph(block, facts, pointers, machine(arch))
-        if _passes_on(above) and not _calls(block) and not is_hidden(graph, cycles_of(graph, range(len(graph.ops))), warps):
+        if not is_hidden(graph, cycles_of(graph, range(len(graph.ops))), warps):
             moved += _move(block, above, {file: most[file] - found.by_block[before[0]].get(file, 0) - left for file, left in LEFT.items()})
     return moved
 

@@ -26,8 +26,10 @@ def flow_of(region: Region) -> Flow:
     successors: list[list[int]] = []
     for block in blocks:
         last = block.last_op
-        forwards = last is not None and not (isinstance(last, SassBranch) and last.produces)
-        successors.append([number[s] for s in internals.successors(last)] if last is not None and forwards else [])
+        targets = internals.successors(last) if last is not None else ()
+        if targets and isinstance(last, SassBranch) and last.produces:
+            targets = ()
+        successors.append([number[s] for s in targets])
     return Flow(blocks, number, Cfg(successors, [0] if blocks else []))
 
 

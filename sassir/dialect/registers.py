@@ -31,7 +31,7 @@ class SassRegister(RegisterType, metaclass=internals.Concrete):
     def number(self) -> int | None:
         """The position in `REGISTERS`; None for a register that is not chosen, or beyond the real file."""
         index = self.index
-        return self.FIRST + index.data if isinstance(index, IntAttr) and index.data >= 0 else None
+        return self.FIRST + index.data if type(index) is IntAttr and index.data >= 0 else None
 
     @classmethod
     def index_by_name(cls) -> dict[str, int]:

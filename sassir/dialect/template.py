@@ -71,6 +71,8 @@ class Template(NamedTuple):
     """The register file of each operand value."""
     write_files: tuple[str, ...]
     """The register file of each result value."""
+    places: int
+    """How many places it names, as displacement or as address."""
     narrow: bool
     """Each hole takes one value, and none both reads and writes."""
 
@@ -107,7 +109,8 @@ class TemplateAttr(Data[Template]):
         reads = tuple(h.file for h in holes if h.reads for _ in range(h.width))
         writes = tuple(h.file for h in holes if h.writes for _ in range(h.width))
         narrow = all(h.width == 1 and h.access != READ_WRITE for h in holes)
-        return cls(Template(text, arguments, holes, len(_HOLE.findall(shown)), reads, writes, narrow))
+        places = sum(a.template in (PLACE, ADDRESS) for a in arguments)
+        return cls(Template(text, arguments, holes, len(_HOLE.findall(shown)), reads, writes, places, narrow))
 
     @property
     def text(self) -> str:
@@ -117,7 +120,7 @@ class TemplateAttr(Data[Template]):
     @property
     def places(self) -> int:
         """How many places it names, as displacement or as address."""
-        return sum(a.template in (PLACE, ADDRESS) for a in self.data.arguments)
+        return self.data.places
 
     def fill(self, names: list[str], place: Operand | None) -> tuple[Operand, ...]:
         """The operands with register `names` (one a visible hole) and the operand that names the place."""

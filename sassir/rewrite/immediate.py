@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.ir import SSAValue
 
-from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.arguments import Argument, arguments, constants, form_of
 from sassir.analysis.ranges import LARGEST, MIRROR
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.registers import UP, UR, P
@@ -36,7 +36,7 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
     """
     if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
         return op
-    if not any([known(v) is not None for v in op.reads]) and "c[" not in op.template.text:
+    if not any([known(v) is not None for v in op.reads]) and not any([constant(*place) is not None for place in constants(*form_of(op))]):
         return op
     original, changed = op, True
     while changed:

@@ -166,9 +166,9 @@ class _Layout:
 
 def _link(op: SassInstruction) -> tuple[int, str] | None:
     """Where the instruction was that the linker or the driver fills something into, and what."""
-    marks = any(a.template.startswith(LINKED) for a in op.template.data.arguments)
     if op.link is None:
-        if marks:
+        template = op.template
+        if LINKED in template.text and any(a.template.startswith(LINKED) for a in template.data.arguments):
             raise TranslationError(f"`{written(op)}` does not say what the linker fills in; expected `link \"…\"`")
         return None
     if op.origin is None:
