@@ -28,12 +28,10 @@ class Neighbours:
         for b, block in enumerate(flow.blocks):
             weight = loops.weight(b)
             for op in block.ops:
-                if isinstance(op, SassInstruction) and effects(op).pure:
+                if isinstance(op, SassInstruction) and not op.template.data.narrow and effects(op).pure:
                     self._add(op, weight)
 
     def _add(self, op: SassInstruction, weight: int) -> None:
-        if op.template.data.narrow:
-            return
         singles = [read[0] for hole, read, _ in filled_holes(op) if hole.width == 1 and read and isinstance(read[0].type, R)]
         for a, b in combinations(dict.fromkeys(singles), 2):
             for value, other in ((a, b), (b, a)):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
-from xdsl.ir import SSAValue
-
 from sassir import isa
-from sassir.dialect import internals
-from sassir.dialect.registers import FILES, REGISTERS
+from sassir.dialect.registers import FILES, REGISTERS, number_of
 from sassir.errors import TranslationError
 
 MOST_REGISTERS = 255
@@ -34,7 +31,7 @@ def uniform_registers(arch: str) -> int:
     return 80 if int("".join(c for c in arch if c.isdigit())) >= 100 else 63
 
 
-fixed: Callable[[SSAValue], int | None] = internals.of_type("number")
+fixed = number_of
 """The register that a value must have; None for one that is free."""
 
 

@@ -82,7 +82,8 @@ def _misplaced(op: Operation) -> Iterator[str]:
             yield from op.misplaced()
     if len(op.results) > 1 and len({r.type for r in op.results}) < len(op.results):
         yield "writes two values into one register"
-    for block, values in zip(op.successors, forwarded(op), strict=False):
+    successors = internals.successors(op)
+    for block, values in zip(successors, forwarded(op), strict=False) if successors else ():
         for argument, value in zip(block.args, values, strict=False):
             if argument.type != value.type:
                 yield f"passes a value in {short(value.type)} as an argument in {short(argument.type)}"

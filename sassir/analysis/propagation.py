@@ -168,8 +168,10 @@ class Propagation:
             known = self._ranges.get(value)
             if self.bounded and found is not None:
                 found = self.bounded.get(value, found)
-            new = found if known is None or found is None else known.join(found)
-            if new is None or new == known:
+            if found is None or found == known:
+                continue
+            new = found if known is None else known.join(found)
+            if new == known:
                 continue
             if isinstance(value, BlockArgument) and value.block in self._turning:
                 new = self._widen(value, new)

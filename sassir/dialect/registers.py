@@ -101,6 +101,8 @@ class B(SassRegister):
     COUNT: ClassVar = 16
 
 
+number_of: Callable[[SSAValue], int | None] = internals.of_type("number")
+"""The number of the register of a value of a kernel; None for one that is not chosen."""
 FILES: dict[str, type[SassRegister]] = {cls.FILE: cls for cls in (R, UR, P, UP, B)}
 
 

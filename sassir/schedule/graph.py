@@ -7,7 +7,6 @@ from functools import cache
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from sassir.allocation.registers import fixed
 from sassir.analysis.effects import effects
 from sassir.analysis.memory import UNCHANGING, Access, access, may_overlap
 from sassir.dialect import internals
@@ -15,6 +14,7 @@ from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import LabelOp, UndefinedOp
+from sassir.dialect.registers import number_of
 from sassir.dialect.sample import sample
 from sassir.dialect.template import TemplateAttr
 from sassir.machine import Machine, Timing
@@ -153,4 +153,4 @@ def _form_of(machine: Machine, mnemonic: str, modifiers: str, template: Template
 
 def _numbers(values: Sequence[SSAValue]) -> list[int]:
     """The registers of those values that have one."""
-    return [n for v in values if (n := fixed(v)) is not None]
+    return [n for v in values if (n := number_of(v)) is not None]
