@@ -74,7 +74,7 @@ class _Specializer:
         if guard is False:
             replace(op, op.kept)
             return True
-        if op.results and effects(op).droppable and (values := self._values(op)) is not None:
+        if op.results and (values := self._values(op)) is not None and effects(op).droppable:
             return self._materialise(op, values)
         bare = without_guard(op) if guard and (op.guard is not None or op.constant_guard is not None) else op
         new = with_known(bare, self._word, self.known.constant, self.arch)

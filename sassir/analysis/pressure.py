@@ -39,19 +39,20 @@ def pressure(liveness: Liveness) -> Pressure:
 
 def _highest(liveness: Liveness, b: int) -> Occupied:
     flow = liveness.flow
-    undefined = flow.blocks[0].args if not flow.cfg.predecessors[0] else ()
+    undefined = frozenset(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
     live = liveness.live_out[b].difference(undefined)
     now: Occupied = dict.fromkeys(FILES, 0)
     highest: Occupied = {}
     _add(now, live, highest)
     for op in reversed(internals.operations(flow.blocks[b])):
-        _add(now, [r for r in op.results if r not in live], highest)
+        if dead := [r for r in op.results if r not in live]:
+            _add(now, dead, highest)
         for result in op.results:
             now[file_of(result)] -= 1
         live.difference_update(op.results)
-        new = {v for v in internals.operands(op) if v not in live}.difference(undefined)
-        _add(now, new, highest)
-        live |= new
+        if new := {v for v in internals.operands(op) if v not in live and v not in undefined}:
+            _add(now, new, highest)
+            live |= new
     _add(now, [a for a in flow.blocks[b].args if a not in live and a not in undefined], highest)
     return highest
 

@@ -34,7 +34,8 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
 
     `known` gives the word or flag of a value, `constant` the word at a bank and offset. The new operation is not inserted.
     """
-    if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
+    template = op.template.data
+    if isinstance(op, SassBranch) or template.visible != len(template.holes):
         return op
     if not any([known(v) is not None for v in op.reads]) and not any([constant(*place) is not None for place in constants(*form_of(op))]):
         return op
