@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from sassir.analysis.bonds import filled_holes
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
 from sassir.machine.register_file import BANKS, bank
@@ -24,7 +24,7 @@ class Neighbours:
 
     def __init__(self, flow: Flow) -> None:
         self._weights: dict[SSAValue, dict[SSAValue, int]] = {}
-        loops = Loops(flow.cfg)
+        loops = loops_of(flow.cfg)
         for b, block in enumerate(flow.blocks):
             weight = loops.weight(b)
             for op in block.ops:
