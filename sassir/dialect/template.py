@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -91,10 +91,15 @@ class TemplateAttr(Data[Template]):
 
     name = "sass.template"
 
+    _made: ClassVar[dict[str, TemplateAttr]] = {}
+
+    def __new__(cls, data: Template) -> TemplateAttr:
+        """The one that there is with this text."""
+        return cls._made.setdefault(data.text, super().__new__(cls))
+
     @classmethod
     def new(cls, params: Template) -> TemplateAttr:
-        """The template with the text of `params`, from which the rest follows."""
-        return cls.of(params.text)
+        return cls(params)
 
     @classmethod
     @cache
