@@ -92,7 +92,8 @@ class _Specializer:
         return new is not op
 
     def _word(self, value: SSAValue) -> int | None:
-        return self.known.range(value).value
+        low, high = self.known.range(value)
+        return low if low == high else None
 
     def _values(self, op: SassInstruction) -> list[int] | None:
         """The words of all results, if they are known and free general or uniform registers."""

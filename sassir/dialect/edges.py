@@ -34,7 +34,7 @@ def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
     """The operands that a terminator reads itself: all but those that it passes on."""
-    operands = internals.operands(terminator)
+    operands = tuple(internals.operands(terminator))
     if isinstance(terminator, NextOp):
         return ()
     if not isinstance(terminator, SassBranch) or terminator.produces:

@@ -172,12 +172,12 @@ class SassBranch(SassTerminator, SassInstruction):
         if self.produces:
             return ()
         behind = sum([len(block.args) for block in internals.successors(self)[i:]])
-        operands = internals.operands(self)
+        operands = tuple(internals.operands(self))
         return operands[len(operands) - behind :][: len(internals.successors(self)[i].args)]
 
     def _rest(self) -> tuple[SSAValue, ...]:
         forwarded = 0 if self.produces else sum([len(block.args) for block in internals.successors(self)])
-        operands = internals.operands(self)
+        operands = tuple(internals.operands(self))
         return operands[len(self.template.data.read_files) : len(operands) - forwarded]
 
     def _places_by_successor(self) -> int:

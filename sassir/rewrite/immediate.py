@@ -37,7 +37,8 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
     template = op.template.data
     if isinstance(op, SassBranch) or template.visible != len(template.holes):
         return op
-    if not any([known(v) is not None for v in op.reads]) and not any([constant(*place) is not None for place in constants(*form_of(op))]):
+    places = constants(*form_of(op)) if "c[" in template.text else ()
+    if not any([known(v) is not None for v in op.reads]) and not any([constant(*place) is not None for place in places]):
         return op
     original, changed = op, True
     while changed:

@@ -215,7 +215,7 @@ def _registers(op: SassInstruction) -> list[str]:
     if not template.narrow:
         for problem in op.misplaced():
             raise TranslationError(f"`{written(op)}`: {problem}")
-    operands, results = internals.operands(op), op.results
+    operands, results = tuple(internals.operands(op)), tuple(op.results)
     names: list[str] = []
     at = to = 0
     for access, _, width in template.holes[: template.visible]:
