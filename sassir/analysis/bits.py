@@ -101,17 +101,14 @@ class Bits:
         passed: Mapping[SSAValue, Sequence[SSAValue]],
         before: set[SSAValue] | None,
     ) -> set[SSAValue]:
-        """Compute all that depends on what changed `before`, at first everything. Returns the values that changed.
-
-        The blocks are in an order in which definitions come first, so that only arguments can depend on what changed behind them.
-        """
+        """Compute all that depends on what changed `before`, at first everything. Returns the values that changed."""
         changed: set[SSAValue] = set()
         for block, joined in blocks:
             for argument in joined:
                 values = passed.get(argument, ())
                 if (before is None or not (changed.isdisjoint(values) and before.isdisjoint(values))) and self._meet(argument, values):
                     changed.add(argument)
-            for op in internals.operations(block):
+            for op in internals.operations(block):  # all that it reads comes before it in this order of blocks
                 if (before is None or not changed.isdisjoint(internals.operands(op))) and op.results and isinstance(op, SassInstruction):
                     changed.update(self._visit(op))
         return changed

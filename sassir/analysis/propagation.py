@@ -83,6 +83,11 @@ class Propagation:
         """What `value` can be."""
         return self._ranges.get(value) or _whole(value)
 
+    def word(self, value: SSAValue) -> int | None:
+        """The number that `value` is, if it is only one."""
+        found = self._ranges.get(value)
+        return found.low if found is not None and found.low == found.high else None
+
     def constant(self, bank: int, offset: int) -> int | None:
         """The word at a place of constant memory, if a fact tells it."""
         if bank != 0 or offset not in self.words:
@@ -98,7 +103,7 @@ class Propagation:
         guard = op.guard
         if guard is None:
             return True
-        value = self.range(guard).value
+        value = self.word(guard)
         return None if value is None else bool(value) != (op.unless is not None)
 
     def _run(self) -> None:
@@ -166,12 +171,9 @@ class Propagation:
         while work:
             value, found = work.pop()
             known = self._ranges.get(value)
-            if self.bounded and found is not None:
-                found = self.bounded.get(value, found)
-            if found is None or found == known:
-                continue
-            new = found if known is None else known.join(found)
-            if new == known:
+            found = self.bounded.get(value, found) if self.bounded and found is not None else found
+            new = found if known is None or found is None or found == known else known.join(found)
+            if new is None or new == known:
                 continue
             if isinstance(value, BlockArgument) and value.block in self._turning:
                 new = self._widen(value, new)
@@ -218,16 +220,14 @@ class Propagation:
 
     def _results(self, op: SassInstruction) -> Sequence[Range]:
         guard = self.guard(op)
-        if guard:
-            return self._compute(op) or [_whole(r) for r in op.results]
-        kept = [self.range(v) for v in op.kept]
+        kept = [] if guard else [self.range(v) for v in op.kept]
         if guard is False:
             return kept or [_whole(r) for r in op.results]
         found = self._compute(op) or [_whole(r) for r in op.results]
-        return [a.join(b) for a, b in zip(found, kept, strict=True)] if kept else [_whole(r) for r in op.results]
+        return found if guard else [a.join(b) for a, b in zip(found, kept, strict=True)] if kept else [_whole(r) for r in op.results]
 
     def _compute(self, op: SassInstruction) -> Sequence[Range] | None:
-        folded = fold(op, [self.range(v).value for v in op.reads], self.constant, self.arch)
+        folded = fold(op, [self.word(v) for v in op.reads], self.constant, self.arch)
         if folded is not None:
             return [Range(value, value) for value in folded]
         if op.MNEMONIC in ("S2R", "S2UR"):
