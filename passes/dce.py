@@ -34,10 +34,11 @@ def drop_dead_code(region: Region) -> int:
     live: set[Operation] = set()
     work: list[SSAValue] = []
     for block in region.blocks:
+        last = block.last_op
         for op in internals.operations(block):
-            if op is block.last_op or not op.results or not effects(op).droppable:
+            if op is last or not op.results or not effects(op).droppable:
                 live.add(op)
-                work.extend(own_operands(op) if op is block.last_op else internals.operands(op))
+                work.extend(own_operands(op) if op is last else internals.operands(op))
     while work:
         value = work.pop()
         if value in needed:
@@ -45,9 +46,9 @@ def drop_dead_code(region: Region) -> int:
         needed.add(value)
         if isinstance(value, BlockArgument):
             work.extend(passed.get(value, ()))
-        elif isinstance(value.owner, Operation) and value.owner not in live:
-            live.add(value.owner)
-            work.extend(internals.operands(value.owner))
+        elif isinstance(owner := value.owner, Operation) and owner not in live:
+            live.add(owner)
+            work.extend(internals.operands(owner))
     dead = [op for block in region.blocks for op in internals.operations(block) if op not in live]
     for op in reversed(dead):
         op.detach()
@@ -61,9 +62,8 @@ def _sources(region: Region) -> dict[SSAValue, list[SSAValue]]:
     """What is passed to each block argument."""
     found: dict[SSAValue, list[SSAValue]] = {}
     for block in region.blocks:
-        if block.last_op is None:
-            continue
-        for successor, values in zip(block.last_op.successors, forwarded(block.last_op), strict=False):
+        last = block.last_op
+        for successor, values in zip(internals.successors(last), forwarded(last), strict=False) if last is not None else ():
             for argument, value in zip(successor.args, values, strict=False):
                 found.setdefault(argument, []).append(value)
     return found

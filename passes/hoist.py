@@ -13,7 +13,7 @@ from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
 from sassir.analysis.liveness import Liveness, home
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.analysis.pointers import pointers_of
 from sassir.analysis.pressure import Occupied, pressure
 from sassir.dialect import internals
@@ -51,7 +51,7 @@ class Hoist(ModulePass):
 def hoist(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:
     """Returns the number of operations moved."""
     flow, facts = flow_of(kernel.body), facts_of(kernel)
-    loops, found = Loops(flow.cfg), pressure(Liveness(flow))
+    loops, found = loops_of(flow.cfg), pressure(Liveness(flow))
     used = found.peak.get(R.FILE, 0)
     most = {R.FILE: register_budget(arch, used, facts, bounds), P.FILE: P.COUNT}
     warps = running_warps(arch, used, facts, bounds) / SCHEDULERS
@@ -62,9 +62,11 @@ def hoist(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> int:
         if len(before) != 1 or b in flow.cfg.roots or loops.innermost[b] is not loops.innermost[before[0]]:
             continue
         above, block = flow.blocks[before[0]], flow.blocks[b]
+        if not _passes_on(above) or _calls(block):
+            continue
         graph = Graph(block, facts, pointers, machine(arch))
         order = range(len(graph.ops))
-        if _passes_on(above) and not _calls(block) and not is_hidden(graph, cycles_of(graph, order), len(order), warps):
+        if not is_hidden(graph, cycles_of(graph, order), len(order), warps):
             moved += _move(block, above, {file: most[file] - found.by_block[before[0]].get(file, 0) - left for file, left in LEFT.items()})
     return moved
 

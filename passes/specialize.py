@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from sassir.analysis.effects import effects
@@ -74,10 +74,10 @@ class _Specializer:
         if guard is False:
             replace(op, op.kept)
             return True
-        if op.results and effects(op).droppable and (values := self._values(op)) is not None:
+        if op.results and (values := self._values(op)) is not None and effects(op).droppable:
             return self._materialise(op, values)
         bare = without_guard(op) if guard and (op.guard is not None or op.constant_guard is not None) else op
-        new = with_known(bare, self._word, self.known.constant, self.arch)
+        new = with_known(bare, self.known.word, self.known.constant, self.arch)
         if bare not in (op, new):
             bare.erase()
         copied = copied_values(new)
@@ -91,14 +91,11 @@ class _Specializer:
             put_in_place(op, new)
         return new is not op
 
-    def _word(self, value: SSAValue) -> int | None:
-        return self.known.range(value).value
-
     def _values(self, op: SassInstruction) -> list[int] | None:
         """The words of all results, if they are known and free general or uniform registers."""
         words: list[int] = []
         for result in op.results:
-            word = self._word(result)
+            word = self.known.word(result)
             if word is None or not isinstance(result.type, R | UR) or result.type.number is not None:
                 return None
             words.append(word)

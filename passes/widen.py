@@ -37,13 +37,17 @@ class Widen(ModulePass):
 def widen(kernel: KernelOp, arch: str) -> int:
     """Returns the number of accesses that are gone. What they loaded is no longer put together from its bytes."""
     known = propagate(kernel, arch)
+    if Widen.name in known.settled:
+        return 0
     adjacent = Adjacent(kernel.body, lambda: Bits(kernel, arch, known), facts_of(kernel))
     merged = 0
     for block in kernel.body.blocks:
         for loads in (True, False):
             for found in list(adjacent.mergers(block, loads)):
                 merged += len(found.parts) - 1 if merge(found, arch) else 0
-    if merged:
+    if not merged:
+        known.settled.add(Widen.name)
+    else:
         simplified = simplify_bits(kernel, Bits(kernel, arch, known)) or set[str]()
         record_use(kernel, known.used | adjacent.used | simplified)
         drop_dead_code(kernel.body)

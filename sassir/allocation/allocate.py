@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from sassir.allocation.apply import apply, copies_weighed, disagreements
 from sassir.allocation.colouring import Colouring
 from sassir.allocation.edges import add_landings
+from sassir.allocation.original import original_registers
 from sassir.allocation.plan import Plan
 from sassir.allocation.ranges import live_ranges
 from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, fixed, uniform_registers
@@ -74,12 +75,15 @@ class _Allocator:
         before = set(self.kernel.body.walk())
         spare = dict.fromkeys(self.available, 0)
         loads = 0
+        original: Mapping[SSAValue, int] | None = None
         while True:
             liveness = Liveness(flow_of(self.kernel.body))
             peak = pressure(liveness).peak
             full = next((file for file, count in self.available.items() if peak.get(file, 0) > count), None)
             if full is None:
-                found = self._colour(liveness, peak.get("R", 0))
+                if original is None:
+                    original = original_registers(self.kernel.body)
+                found = self._colour(liveness, peak.get("R", 0), original)
                 if isinstance(found, Colouring):
                     if add_landings(self.kernel, disagreements(found)):
                         continue
@@ -92,10 +96,11 @@ class _Allocator:
             residence = Residence(liveness.flow, full, self.available[full], spare[full], self.addresses)
             loads += Spiller(self.kernel, residence, live_ranges(liveness)).run(lambda slots, file=full: self._storage(file, slots))
             spare[full] += _SPARE
+            original = None
 
-    def _colour(self, liveness: Liveness, needed: int) -> Colouring | NoRoomError:
+    def _colour(self, liveness: Liveness, needed: int, original: Mapping[SSAValue, int]) -> Colouring | NoRoomError:
         """A colouring with as few general registers as it takes, or why there is none."""
-        plan = Plan(liveness)
+        plan = Plan(liveness, original)
         count = plan.original_count
         if needed > count:
             count = _whole(needed)

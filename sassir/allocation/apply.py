@@ -11,7 +11,7 @@ from sassir.allocation.copies import is_place, parallel_copy, place_again
 from sassir.allocation.edges import Ends, can_turn, ends_of_runs, is_before, is_computed, put_block, turn
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.repair import Move
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, own_operands
 from sassir.dialect.operations import KernelOp
@@ -43,7 +43,7 @@ def apply(kernel: KernelOp, colouring: Colouring) -> int:
 def copies_weighed(colouring: Colouring) -> int:
     """The number of registers that are copied, each counted as often as it is expected to be (see `Loops.weight`)."""
     blocks, cfg = colouring.flow.blocks, colouring.flow.cfg
-    loops = Loops(cfg)
+    loops = loops_of(cfg)
     total = 0
     for b, block in enumerate(blocks):
         edges = sum([len(_moves(colouring, b, values, s)) for s, values in _edges(colouring, b, block.last_op)]) if block.last_op else 0

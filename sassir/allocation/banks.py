@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 from sassir.analysis.bonds import filled_holes
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.registers import R
 from sassir.machine.register_file import BANKS, bank
@@ -24,16 +24,14 @@ class Neighbours:
 
     def __init__(self, flow: Flow) -> None:
         self._weights: dict[SSAValue, dict[SSAValue, int]] = {}
-        loops = Loops(flow.cfg)
+        loops = loops_of(flow.cfg)
         for b, block in enumerate(flow.blocks):
             weight = loops.weight(b)
             for op in block.ops:
-                if isinstance(op, SassInstruction) and effects(op).pure:
+                if isinstance(op, SassInstruction) and not op.template.data.narrow and effects(op).pure:
                     self._add(op, weight)
 
     def _add(self, op: SassInstruction, weight: int) -> None:
-        if op.template.data.narrow:
-            return
         singles = [read[0] for hole, read, _ in filled_holes(op) if hole.width == 1 and read and isinstance(read[0].type, R)]
         for a, b in combinations(dict.fromkeys(singles), 2):
             for value, other in ((a, b), (b, a)):

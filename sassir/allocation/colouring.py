@@ -120,22 +120,22 @@ class Colouring:
         self._used |= 1 << register
 
     def _visit(self, op: SassInstruction, dying: Sequence[SSAValue], state: State) -> None:
-        operands, wanted = internals.operands(op), demands(op)
+        operands, results, wanted = tuple(internals.operands(op)), tuple(op.results), demands(op)
         firsts = _met(operands, wanted, dying, state)
-        chosen = None if firsts is None else self._results(op, wanted, firsts, dying, state)
+        chosen = None if firsts is None else self._results(results, wanted, firsts, dying, state)
         if chosen is None:
             chosen = self._repair(op, wanted, dying, state)
         for value in dying:
             state.drop(value)
         for group, first in zip(wanted.results, chosen, strict=True):
             for i in range(group.width):
-                self._bear(op.results[group.first + i], first + i, state)
-        for result in op.results:
+                self._bear(results[group.first + i], first + i, state)
+        for result in results:
             if result.first_use is None:
                 state.drop(result)
 
     def _results(
-        self, op: SassInstruction, wanted: Demands, firsts: Sequence[int], dying: Sequence[SSAValue], state: State
+        self, results: Sequence[SSAValue], wanted: Demands, firsts: Sequence[int], dying: Sequence[SSAValue], state: State
     ) -> list[int] | None:
         """Registers for the results; None if there is no room for one of them.
 
@@ -147,7 +147,7 @@ class Colouring:
             free |= 1 << state.place[value] & self._allowed
         chosen: list[int] = []
         for group in wanted.results:
-            values = op.results[group.first : group.first + group.width]
+            values = results[group.first : group.first + group.width]
             first = firsts[group.group] if group.group is not None else self._choose(values, free, dying, state)
             if first is None:
                 return None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from xdsl.ir import SSAValue
+from xdsl.ir import Region, SSAValue
 
 from sassir.asm.operand import ZERO_REGISTERS
 from sassir.dialect.instruction import SassInstruction
@@ -12,15 +10,17 @@ from sassir.dialect.registers import NUMBER, REGISTERS, file_of
 from sassir.translate.shape import shape
 
 
-def original_registers(ops: Iterable[SassInstruction]) -> dict[SSAValue, int]:
-    """From the original instruction of each operation that still has one; results count more than operands.
+def original_registers(region: Region) -> dict[SSAValue, int]:
+    """From the original instruction of each operation of a region that still has one; results count more than operands.
 
     A pass may have put a value of another file in its place.
     """
     written: dict[SSAValue, int] = {}
     read: dict[SSAValue, int] = {}
-    for op in ops:
-        _collect(op, written, read)
+    for block in region.blocks:
+        for op in block.ops:
+            if isinstance(op, SassInstruction):
+                _collect(op, written, read)
     return {value: number for value, number in (read | written).items() if file_of(value) == REGISTERS[number].FILE}
 
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from xdsl.ir import Block, SSAValue
 
 from sassir.allocation.banks import Neighbours
-from sassir.allocation.original import original_registers
 from sassir.allocation.ranges import Ranges, live_ranges
 from sassir.allocation.registers import fixed, members, starts
 from sassir.allocation.webs import Web, find_webs
@@ -27,12 +26,13 @@ from sassir.machine.register_file import bank
 class Plan:
     """Where values would like to be, and what is free where they live."""
 
-    def __init__(self, liveness: Liveness) -> None:
-        ops = [op for block in liveness.flow.blocks for op in block.ops]
+    def __init__(self, liveness: Liveness, original: Mapping[SSAValue, int]) -> None:
+        """`original`: where values were before they were freed (see `original_registers`)."""
+        ops = [op for block in liveness.flow.blocks for op in internals.operations(block)]
         instructions = [op for op in ops if isinstance(op, SassInstruction)]
         pairs = [pair for op in ops for pair in tied(op)]
         self._ranges = live_ranges(liveness)
-        self._original = original_registers(instructions)
+        self._original = original
         self._webs = find_webs(self._ranges, [row for op in instructions for row in groups(op)], pairs, self._original)
         self._neighbours = Neighbours(liveness.flow)
         self._partners: dict[SSAValue, list[SSAValue]] = {}

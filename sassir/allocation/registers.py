@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import cast
-
-from xdsl.ir import SSAValue
 
 from sassir import isa
-from sassir.dialect.registers import FILES, REGISTERS, SassRegister
+from sassir.dialect.registers import FILES, REGISTERS, number_of
 from sassir.errors import TranslationError
 
 MOST_REGISTERS = 255
@@ -34,9 +31,8 @@ def uniform_registers(arch: str) -> int:
     return 80 if int("".join(c for c in arch if c.isdigit())) >= 100 else 63
 
 
-def fixed(value: SSAValue) -> int | None:
-    """The register that a value must have; None for one that is free."""
-    return cast(SassRegister, value.type).number
+fixed = number_of
+"""The register that a value must have; None for one that is free."""
 
 
 def file_bits(file: str, count: int) -> int:

@@ -14,7 +14,7 @@ from sassir.allocation.demands import demands
 from sassir.allocation.next_use import FAR, NextUses
 from sassir.allocation.registers import AllocationError, fixed
 from sassir.analysis.flow import Flow
-from sassir.analysis.loops import Loop, Loops
+from sassir.analysis.loops import Loop, loops_of
 from sassir.dialect import internals
 from sassir.dialect.edges import own_operands
 from sassir.dialect.instruction import SassInstruction
@@ -35,7 +35,7 @@ class Residence:
         self.limit = available - spare
         self._spare = spare
         self._kept = kept
-        self.loops = Loops(flow.cfg)
+        self.loops = loops_of(flow.cfg)
         self.uses = NextUses(flow, self.loops, lambda value: file_of(value) == file)
         self.entry: list[Resident] = [{} for _ in flow.blocks]
         self.exit: list[Resident] = [{} for _ in flow.blocks]

@@ -18,6 +18,8 @@ from sassir.dialect.registers import file_of
 class Web:
     """Some values, each with its distance from register 0 of the web."""
 
+    __slots__ = ("alignment", "distance", "file", "phase", "ranges", "votes")
+
     def __init__(self, value: SSAValue, ranges: Ranges) -> None:
         self.file = file_of(value)
         self.distance = {value: 0}
@@ -77,8 +79,10 @@ def _join(webs: dict[SSAValue, Web], a: SSAValue, b: SSAValue, distance: int) ->
     shift = one.distance[a] + distance - other.distance[b]
     if len(one.distance) < len(other.distance):
         one, other, shift = other, one, -shift
-    if any(d + shift in one.ranges and one.ranges[d + shift].meets(ranges) for d, ranges in other.ranges.items()):
-        return
+    for d, ranges in other.ranges.items():
+        taken = one.ranges.get(d + shift)
+        if taken is not None and taken.meets(ranges):
+            return
     for d, ranges in other.ranges.items():
         one.ranges.setdefault(d + shift, Ranges()).add(ranges)
     for value, d in other.distance.items():

@@ -33,6 +33,7 @@ def check_allocation(region: Region) -> None:
     entry: list[Holding | None] = [{} if b in flow.cfg.roots else None for b in range(len(flow.blocks))]
     for block in flow.blocks:
         _check_places(block)
+    numbers = _Numbers()
     work = list(reversed(flow.cfg.order))
     waiting = set(work)
     while work:
@@ -41,7 +42,7 @@ def check_allocation(region: Region) -> None:
         before = entry[b]
         if before is None:
             continue
-        holding = _run(flow.blocks[b], before)
+        holding = _run(flow.blocks[b], before, numbers)
         for s in flow.cfg.successors[b]:
             known = entry[s]
             met = holding if known is None else {n: v for n, v in known.items() if holding.get(n) is v}
@@ -52,17 +53,28 @@ def check_allocation(region: Region) -> None:
                     work.append(s)
 
 
-def _run(block: Block, before: Holding) -> Holding:
+class _Numbers(dict[SSAValue, int]):
+    """The number of the register of each value, found when it is first asked for."""
+
+    def __missing__(self, value: SSAValue) -> int:
+        kind = value.type
+        if isinstance(kind, SassRegister) and (number := kind.number) is not None:
+            self[value] = number
+            return number
+        raise TranslationError(f"%{value.name_hint} is a {kind}; allocate registers first")
+
+
+def _run(block: Block, before: Holding, numbers: _Numbers) -> Holding:
     """What the registers hold after `block`."""
     holding = dict(before)
     for argument in block.args:
-        holding[_number(argument)] = argument
+        holding[numbers[argument]] = argument
     for op in internals.operations(block):
         for value in internals.operands(op):
-            if holding.get(_number(value)) is not value:
+            if holding.get(numbers[value]) is not value:
                 raise TranslationError(f"`{written(op)}` reads a value from {value.type}, which holds another one there")
         for result in op.results:
-            holding[_number(result)] = result
+            holding[numbers[result]] = result
     return holding
 
 
@@ -82,14 +94,8 @@ def _misplaced(op: Operation) -> Iterator[str]:
             yield from op.misplaced()
     if len(op.results) > 1 and len({r.type for r in op.results}) < len(op.results):
         yield "writes two values into one register"
-    for block, values in zip(op.successors, forwarded(op), strict=False):
+    successors = internals.successors(op)
+    for block, values in zip(successors, forwarded(op), strict=False) if successors else ():
         for argument, value in zip(block.args, values, strict=False):
             if argument.type != value.type:
                 yield f"passes a value in {short(value.type)} as an argument in {short(argument.type)}"
-
-
-def _number(value: SSAValue) -> int:
-    kind = value.type
-    if isinstance(kind, SassRegister) and (number := kind.number) is not None:
-        return number
-    raise TranslationError(f"%{value.name_hint} is a {kind}; allocate registers first")

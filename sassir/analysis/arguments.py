@@ -78,12 +78,31 @@ def _places(mnemonic: str, modifiers: str, template: TemplateAttr) -> tuple[_Pla
     return tuple(found)
 
 
+def form_of(op: SassInstruction) -> tuple[str, str, TemplateAttr]:
+    """All of `op` but its values and its guard: mnemonic, modifiers, template."""
+    modifiers = op.modifiers
+    return op.MNEMONIC, modifiers.data if modifiers is not None else "", op.template
+
+
 def arguments(op: SassInstruction) -> list[Argument]:
     """The operands of `op` from left to right; those that its text hides are left out."""
-    modifiers = op.modifiers
-    places = _places(op.MNEMONIC, modifiers.data if modifiers is not None else "", op.template)
+    places = _places(*form_of(op))
     reads, results = tuple(internals.operands(op)), tuple(op.results)
     return [Argument(operand, reads[r], results[w], written) for operand, r, w, written in places]
+
+
+@cache
+def constants(mnemonic: str, modifiers: str, template: TemplateAttr) -> tuple[tuple[int, int], ...]:
+    """The words of constant memory that an instruction reads whose addresses no register changes: bank and byte offset."""
+    places = [place for place in _places(mnemonic, modifiers, template) if not place.written and place.reads.start == place.reads.stop]
+    return tuple([place.operand.constant for place in places if place.operand.constant is not None])
+
+
+@cache
+def lowest_reads(mnemonic: str, modifiers: str, template: TemplateAttr) -> frozenset[int]:
+    """Which of the values that an instruction reads are the first ones of its sources: of wide ones, the lowest words."""
+    reads = [place.reads for place in _places(mnemonic, modifiers, template) if not place.written]
+    return frozenset([r.start for r in reads if r.start < r.stop])
 
 
 def main_destination(operands: Sequence[Argument]) -> Argument:

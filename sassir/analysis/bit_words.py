@@ -42,7 +42,7 @@ def low_bits(word: Word) -> tuple[int, int]:
 
 def common(a: Word, b: Word) -> Word:
     """What two words have in common."""
-    return a if a == b else [x if x == y else UNKNOWN for x, y in zip(a, b, strict=True)]
+    return a if a == b else tuple([x if x == y else UNKNOWN for x, y in zip(a, b, strict=True)])
 
 
 def add(a: Word, b: Word) -> Word:

@@ -75,9 +75,9 @@ class Bits:
         """The facts that the bits of `value` rest on, beyond those that its range does."""
         return self._facts.get(value, _NO_FACTS)
 
-    def _all_facts(self, values: Iterable[SSAValue]) -> frozenset[str]:
-        """What any of `values` rests on: only how pointers are aligned."""
-        return _NO_FACTS.union(*[self.facts(value) for value in values]) if self.aligned else _NO_FACTS
+    def _all_facts(self, values: Iterable[SSAValue], *others: SSAValue) -> frozenset[str]:
+        """What any of `values` and `others` rests on: only how pointers are aligned."""
+        return _NO_FACTS.union(*[self.facts(value) for value in (*values, *others)]) if self.aligned else _NO_FACTS
 
     def _run(self, kernel: KernelOp) -> None:
         blocks, _, cfg = flow_of(kernel.body)
@@ -108,10 +108,9 @@ class Bits:
                 values = passed.get(argument, ())
                 if (before is None or not (changed.isdisjoint(values) and before.isdisjoint(values))) and self._meet(argument, values):
                     changed.add(argument)
-            for op in internals.operations(block):
-                values = internals.operands(op)
-                if before is None or not (changed.isdisjoint(values) and before.isdisjoint(values)):
-                    changed.update(self._visit(op) if isinstance(op, SassInstruction) and op.results else ())
+            for op in internals.operations(block):  # all that it reads comes before it in this order of blocks
+                if (before is None or not changed.isdisjoint(internals.operands(op))) and op.results and isinstance(op, SassInstruction):
+                    changed.update(self._visit(op))
         return changed
 
     def _meet(self, argument: SSAValue, passed: Iterable[SSAValue]) -> bool:
@@ -121,7 +120,9 @@ class Bits:
             found = self._words.get(value)
             if found is not None:
                 word = found if word is None else common(word, found)
-        return word is not None and self._set(argument, word, self._all_facts([argument, *passed]))
+                if word == NOTHING:
+                    break
+        return word is not None and self._set(argument, word, self._all_facts(passed, argument))
 
     def _visit(self, op: SassInstruction) -> list[SSAValue]:
         """Returns the results that changed."""
@@ -145,7 +146,7 @@ class Bits:
         width = known.high.bit_length()
         if known.value is not None:
             word = number(known.value)
-        elif word is NOTHING and width == WORD_BITS:
+        elif word == NOTHING and width == WORD_BITS:
             word = self._itself(value)
         elif UNKNOWN in word or width < WORD_BITS:
             own = self._itself(value)

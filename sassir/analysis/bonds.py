@@ -52,7 +52,7 @@ def groups(op: SassInstruction) -> Iterator[Sequence[SSAValue]]:
 
 def filled_holes(op: SassInstruction) -> Iterator[tuple[Hole, Sequence[SSAValue], Sequence[SSAValue]]]:
     """Each hole of the template with the operands that it reads and the results that it writes."""
-    operands, results = internals.operands(op), op.results
+    operands, results = tuple(internals.operands(op)), tuple(op.results)
     at = to = 0
     for hole in op.template.data.holes:
         read = operands[at : at + hole.width * hole.reads]

@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from itertools import takewhile
 
-from xdsl.ir import Operation, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 
 from sassir.analysis.calls import match_calls
 from sassir.analysis.cfg import Cfg
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import flow_of
+from sassir.dialect import internals
 from sassir.dialect.edges import own_operands
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import COLLECTIVE
@@ -53,6 +54,8 @@ class Divergence:
         self._gathering = {b for b, block in enumerate(flow.blocks) if any(_gathers(op) for op in block.ops)}
         self.varying: set[SSAValue] = set()
         self._work: list[SSAValue] = []
+        self._taken: dict[Operation, tuple[int, list[BlockArgument]]] = {}
+        """By terminator: how many operands it reads itself, and the arguments that take the others."""
         for root in flow.cfg.roots:
             self._vary(flow.blocks[root].args)
         for block in flow.blocks:
@@ -61,8 +64,8 @@ class Divergence:
                     self._vary(op.results)
                     self._branch(op)
         while self._work:
-            for use in self._work.pop().uses:
-                self._reach(use.operation, use.index)
+            for user, index in internals.uses(self._work.pop()):
+                self._reach(user, index)
 
     @property
     def split(self) -> set[int]:
@@ -81,9 +84,10 @@ class Divergence:
             if op.name not in _EQUALISING:
                 self._vary(op.results)
             return
-        own = len(own_operands(op))
+        if op not in self._taken:
+            self._taken[op] = len(own_operands(op)), [argument for block in internals.successors(op) for argument in block.args]
+        own, arguments = self._taken[op]
         if index >= own:
-            arguments = [argument for block in op.successors for argument in block.args]
             self._vary((arguments[index - own],))
         else:
             self._branch(op)

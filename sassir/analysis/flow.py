@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Operation, Region
 
 from sassir.analysis.cfg import Cfg
 from sassir.dialect import internals
@@ -19,16 +20,29 @@ class Flow(NamedTuple):
     cfg: Cfg
 
 
+_newest: list[tuple[Flow, list[Sequence[Block]]]] = []
+"""The graph that was asked for last, with where control goes from each block: passes ask one after the other, and few change it."""
+
+
 def flow_of(region: Region) -> Flow:
-    """The graph of `region`. A block that is entered when code of another section comes back has no predecessor: it is a root."""
+    """The graph of `region`. A block that is entered when code of another section comes back has no predecessor: it is a root.
+
+    It is the same object as before, and not to be changed, as long as blocks and branches are the same.
+    """
     blocks = list(region.blocks)
+    targets = [_targets(block.last_op) for block in blocks]
+    for flow, known in _newest:
+        if (flow.blocks, known) == (blocks, targets):
+            return flow
     number = {block: i for i, block in enumerate(blocks)}
-    successors: list[list[int]] = []
-    for block in blocks:
-        last = block.last_op
-        forwards = last is not None and not (isinstance(last, SassBranch) and last.produces)
-        successors.append([number[s] for s in internals.successors(last)] if last is not None and forwards else [])
-    return Flow(blocks, number, Cfg(successors, [0] if blocks else []))
+    flow = Flow(blocks, number, Cfg([[number[s] for s in ends] for ends in targets], [0] if blocks else []))
+    _newest[:] = [(flow, targets)]
+    return flow
+
+
+def _targets(last: Operation | None) -> Sequence[Block]:
+    successors = internals.successors(last) if last is not None else ()
+    return () if successors and isinstance(last, SassBranch) and last.produces else successors
 
 
 def turning_points(region: Region) -> set[Block]:

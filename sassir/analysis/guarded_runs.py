@@ -20,7 +20,7 @@ from sassir.analysis.calls import Calls, match_calls
 from sassir.analysis.cfg import Cfg
 from sassir.analysis.effects import effects
 from sassir.analysis.flow import Flow, flow_of
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.analysis.memory import UNCHANGING, access, may_overlap, orders_memory
 from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
@@ -170,7 +170,7 @@ class _Search:
         self.flow: Flow = flow_of(kernel.body)
         self.calls: Calls = match_calls(self.flow)
         self.cfg = self.calls.cfg
-        self.loops = Loops(self.cfg)
+        self.loops = loops_of(self.cfg)
         exits = [b for b, targets in enumerate(self.cfg.successors) if not targets]
         self.postdominators = Cfg(self.cfg.predecessors, exits).dominators
 

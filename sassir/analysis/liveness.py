@@ -25,9 +25,11 @@ class Liveness:
         self.live_out: list[set[SSAValue]] = [set() for _ in flow.blocks]
         """Values that are read behind a block. What its branch forwards is read in the block itself."""
         for b, block in enumerate(flow.blocks):
-            for op in internals.operations(block):
+            ops, live = internals.operations(block), self.live_in[b]
+            own = {*block.args, *[result for op in ops for result in op.results]}
+            for op in ops:
                 for value in internals.operands(op):
-                    if value not in self.live_in[b] and home(value) is not block and file_of(value) in files:
+                    if value not in own and value not in live and file_of(value) in files:
                         self._come_from(b, value)
 
     def _come_from(self, block: int, value: SSAValue) -> None:
@@ -59,4 +61,6 @@ class Liveness:
 
 def home(value: SSAValue) -> Block | None:
     """The block in which a value is made."""
-    return value.op.parent if isinstance(value, OpResult) else value.block if isinstance(value, BlockArgument) else None
+    if type(value) is OpResult:
+        return value.op.parent
+    return value.block if type(value) is BlockArgument else None

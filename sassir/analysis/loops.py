@@ -7,6 +7,7 @@ out, and a loop that was found counts as one block from then on (Havlak, Nesting
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from sassir.analysis.cfg import Cfg
 
@@ -99,6 +100,12 @@ class Loops:
                 outer.parent = loop
                 loop.inner.append(outer)
                 work += cfg.predecessors[outer.header]
+
+
+@lru_cache(maxsize=1)
+def loops_of(cfg: Cfg) -> Loops:
+    """The loops of a graph, which are kept until another one is asked about."""
+    return Loops(cfg)
 
 
 def _outermost(loop: Loop) -> Loop:

@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.ir import Operation, Region, SSAValue
 
-from sassir.analysis.arguments import arguments
+from sassir.analysis.arguments import constants, form_of, lowest_reads
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import NextOp
 
-_FOLLOWED = frozenset({"IADD", "IADD3", "IMAD", "LDC", "LDCU", "LEA", "MOV", "R2UR", "SEL", "VIADD"})
+_FOLLOWED = frozenset(
+    [f"{u}{name}" for name in ("IADD", "IADD3", "IMAD", "LDC", "LDCU", "LEA", "MOV", "R2UR", "SEL", "VIADD") for u in ("", "U")]
+)
 """Through which an address goes on to be one of the same buffer; a uniform instruction is as the one without U."""
 
 
@@ -34,20 +36,27 @@ def pointers_of(region: Region, facts: KernelFacts) -> Mapping[SSAValue, int]:
                 _add(found, op.results, 1 << i, work)
     taken: dict[Operation, list[SSAValue]] = {}
     """By terminator: the arguments that take what it passes on, in the order of its last operands."""
+    made: dict[SSAValue, list[SSAValue]] = {}
     while work:
         value = next(iter(work))
         del work[value]
-        for user, index in [(use.operation, use.index) for use in value.uses]:
-            if isinstance(user, SassInstruction) and _is_followed(user):
-                makes = user.results if value in _lower_words(user) else ()
-            elif isinstance(user, SassBranch | NextOp):
-                behind = taken[user] if user in taken else taken.setdefault(user, _taken(user))
-                i = index - len(internals.operands(user)) + len(behind)
-                makes = behind[i : i + 1] if i >= 0 else ()
-            else:
-                continue
-            _add(found, makes, found[value], work)
+        if value not in made:
+            made[value] = _made_from(value, taken)
+        _add(found, made[value], found[value], work)
     return {value: offsets[bits.bit_length() - 1] for value, bits in found.items() if bits.bit_count() == 1}
+
+
+def _made_from(value: SSAValue, taken: dict[Operation, list[SSAValue]]) -> list[SSAValue]:
+    """The values that are addresses of the same buffer as `value`, one step on. What terminators do is kept in `taken`."""
+    made: list[SSAValue] = []
+    for user, index in internals.uses(value):
+        if isinstance(user, SassInstruction) and user.MNEMONIC in _FOLLOWED:
+            made += user.results if _is_lower_word(user, index) else ()
+        elif isinstance(user, SassBranch | NextOp):
+            behind = taken[user] if user in taken else taken.setdefault(user, _taken(user))
+            i = index - len(internals.operands(user)) + len(behind)
+            made += behind[i : i + 1] if i >= 0 else ()
+    return made
 
 
 def _add(found: dict[SSAValue, int], values: Sequence[SSAValue], bits: int, changed: dict[SSAValue, None]) -> None:
@@ -58,21 +67,17 @@ def _add(found: dict[SSAValue, int], values: Sequence[SSAValue], bits: int, chan
             changed[value] = None
 
 
-def _is_followed(op: SassInstruction) -> bool:
-    return op.MNEMONIC.removeprefix("U") in _FOLLOWED
-
-
 def _pointers_read(op: Operation, offsets: Sequence[int]) -> list[int]:
     """Which of the pointers at these offsets `op` takes from constant memory, by position."""
-    if not isinstance(op, SassInstruction) or "c[" not in op.template.text or not _is_followed(op):
+    if not isinstance(op, SassInstruction) or op.MNEMONIC not in _FOLLOWED:
         return []
-    constants = [a.constant for a in arguments(op) if not a.written and a.constant is not None]
-    return [offsets.index(offset) for bank, offset in constants if bank == 0 and offset in offsets]
+    return [offsets.index(offset) for bank, offset in constants(*form_of(op)) if bank == 0 and offset in offsets]
 
 
-def _lower_words(op: SassInstruction) -> list[SSAValue]:
-    """What may be the lower word of an address among what `op` reads, and what it keeps under its guard."""
-    return [*[a.values[0] for a in arguments(op) if a.values and not a.written], *op.kept]
+def _is_lower_word(op: SassInstruction, index: int) -> bool:
+    """Operand `index` may be the lower word of an address that `op` reads, or is kept under its guard."""
+    kept = op.kept
+    return index in lowest_reads(*form_of(op)) or index >= len(internals.operands(op)) - len(kept)
 
 
 def _taken(terminator: SassBranch | NextOp) -> list[SSAValue]:

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from sassir.analysis.liveness import Liveness
 from sassir.dialect import internals
-from sassir.dialect.registers import file_of
+from sassir.dialect.registers import FILES, file_of
 
 Occupied = dict[str, int]
 """Registers by file: `{"R": 40, "P": 3}`; a file that is not in use is absent."""
@@ -39,32 +39,31 @@ def pressure(liveness: Liveness) -> Pressure:
 
 def _highest(liveness: Liveness, b: int) -> Occupied:
     flow = liveness.flow
-    undefined = flow.blocks[0].args if not flow.cfg.predecessors[0] else ()
+    undefined = frozenset(flow.blocks[0].args if not flow.cfg.predecessors[0] else ())
     live = liveness.live_out[b].difference(undefined)
-    now: Occupied = {}
-    _add(now, live, 1)
-    highest = dict(now)
-    op = flow.blocks[b].last_op
-    while op is not None:
-        dead = [r for r in op.results if r not in live]
-        _add(now, dead, 1)
-        _raise(highest, now)
-        _add(now, op.results, -1)
+    now: Occupied = dict.fromkeys(FILES, 0)
+    highest: Occupied = {}
+    _add(now, live, highest)
+    for op in reversed(internals.operations(flow.blocks[b])):
+        if dead := [r for r in op.results if r not in live]:
+            _add(now, dead, highest)
+        for result in op.results:
+            now[file_of(result)] -= 1
         live.difference_update(op.results)
-        new = {v for v in internals.operands(op) if v not in live}.difference(undefined)
-        _add(now, new, 1)
-        live |= new
-        _raise(highest, now)
-        op = op.prev_op
-    _add(now, [a for a in flow.blocks[b].args if a not in live and a not in undefined], 1)
-    _raise(highest, now)
+        if new := {v for v in internals.operands(op) if v not in live and v not in undefined}:
+            _add(now, new, highest)
+            live |= new
+    _add(now, [a for a in flow.blocks[b].args if a not in live and a not in undefined], highest)
     return highest
 
 
-def _add(occupied: Occupied, values: Iterable[SSAValue], count: int) -> None:
+def _add(now: Occupied, values: Iterable[SSAValue], highest: Occupied) -> None:
+    """More values are in registers `now`, and so perhaps more than ever."""
     for value in values:
         file = file_of(value)
-        occupied[file] = occupied.get(file, 0) + count
+        now[file] += 1
+        if now[file] > highest.get(file, 0):
+            highest[file] = now[file]
 
 
 def _raise(highest: Occupied, other: Occupied) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import is_
 from typing import NamedTuple
 
 from xdsl.ir import SSAValue
@@ -26,10 +25,10 @@ _last: list[_Kept] = []
 
 def propagate(kernel: KernelOp, arch: str) -> Propagation:
     """What every value of `kernel` can be, under its facts, as the kernel is now."""
-    content = _content(kernel)
+    content = internals.content(kernel.body)
     for kept in _last:
         known = kept.propagation
-        if (known.arch, known.facts) == (arch, facts_of(kernel)) and _same(kept.content, content):
+        if (known.arch, known.facts) == (arch, facts_of(kernel)) and kept.content == content:
             return known
     _last[:] = [_Kept(_with_inductions(kernel, arch), content)]
     return _last[0].propagation
@@ -45,20 +44,3 @@ def _with_inductions(kernel: KernelOp, arch: str) -> Propagation:
         known = Propagation(kernel, facts_of(kernel), arch, bounded)
         known.used |= used
     return known
-
-
-def _content(kernel: KernelOp) -> list[object]:
-    """All objects that a kernel is made of. Attributes are never changed in place, and of a value at most which register it is in."""
-    found: list[object] = []
-    for block in kernel.body.blocks:
-        found += (block, *block.args)
-        for op in internals.operations(block):
-            found.append(op)
-            found += internals.operands(op)
-            found += op.properties.values()
-            found += internals.successors(op)
-    return found
-
-
-def _same(a: list[object], b: list[object]) -> bool:
-    return len(a) == len(b) and all(map(is_, a, b))

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments, main_destination
 from sassir.analysis.carries import carries_of, with_both_carries
@@ -25,8 +25,8 @@ from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, w
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
-from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import KernelOp, NextOp
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import UP, P, SassRegister
 
 PATIENCE = 3
@@ -71,7 +71,7 @@ class Propagation:
         self._operations: list[Operation] = [op for block in kernel.body.blocks for op in internals.operations(block)]
         self._position = {op: i for i, op in enumerate(self._operations)}
         self._waiting: list[int] = []
-        self._is_waiting: set[Operation] = set()
+        self._is_waiting: set[int] = set()
         self._taken_apart: dict[SassInstruction, list[Argument]] = {}
         self._hands_on: dict[Operation, _Passed] = {}
         self._run()
@@ -82,6 +82,11 @@ class Propagation:
     def range(self, value: SSAValue) -> Range:
         """What `value` can be."""
         return self._ranges.get(value) or _whole(value)
+
+    def word(self, value: SSAValue) -> int | None:
+        """The number that `value` is, if it is only one."""
+        found = self._ranges.get(value)
+        return found.low if found is not None and found.low == found.high else None
 
     def constant(self, bank: int, offset: int) -> int | None:
         """The word at a place of constant memory, if a fact tells it."""
@@ -98,7 +103,7 @@ class Propagation:
         guard = op.guard
         if guard is None:
             return True
-        value = self.range(guard).value
+        value = self.word(guard)
         return None if value is None else bool(value) != (op.unless is not None)
 
     def _run(self) -> None:
@@ -107,9 +112,9 @@ class Propagation:
             while self._blocks:
                 self._enter(self._blocks.pop())
             while self._waiting and not self._blocks:
-                op = self._operations[heappop(self._waiting)]
-                self._is_waiting.discard(op)
-                self._visit(op)
+                position = heappop(self._waiting)
+                self._is_waiting.discard(position)
+                self._visit(self._operations[position])
 
     def _enter(self, block: Block) -> None:
         if block in self.reached:
@@ -122,9 +127,9 @@ class Propagation:
             self._await(op)
 
     def _await(self, op: Operation) -> None:
-        if op not in self._is_waiting and op.parent in self.reached:
-            self._is_waiting.add(op)
-            heappush(self._waiting, self._position[op])
+        if op.parent in self.reached and (position := self._position[op]) not in self._is_waiting:
+            self._is_waiting.add(position)
+            heappush(self._waiting, position)
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, SassInstruction) and op.results:
@@ -132,19 +137,19 @@ class Propagation:
                 self._raise(result, found)
             if op.MNEMONIC in COMPARES or len(op.results) > 2:
                 for result in op.results:  # what is learned from a comparison, or from two carries together, is in none of their ranges
-                    for use in result.uses:
-                        self._await(use.operation)
-        if isinstance(op, SassBranch | NextOp):
+                    for user, _ in internals.uses(result):
+                        self._await(user)
+        if internals.successors(op):
             self._leave(op)
 
-    def _leave(self, op: SassBranch | NextOp) -> None:
-        assert op.parent is not None
-        taken: Sequence[int] = range(len(op.successors))
+    def _leave(self, op: Operation) -> None:
+        successors = internals.successors(op)
+        taken: Sequence[int] = range(len(successors))
         if decides(op) and (guard := self.guard(op)) is not None:
             taken = [0] if guard else [1]
         values = forwarded(op)
         for i in taken:
-            successor = op.successors[i]
+            successor = successors[i]
             learned = self._learned[op, i] = learn(op, i, self)
             for argument, value in zip(successor.args, values[i], strict=False):
                 self._raise(argument, self._restricted(value, learned))
@@ -166,11 +171,11 @@ class Propagation:
         while work:
             value, found = work.pop()
             known = self._ranges.get(value)
-            found = self.bounded.get(value, found) if found is not None else None
-            new = found if known is None or found is None else known.join(found)
+            found = self.bounded.get(value, found) if self.bounded and found is not None else found
+            new = found if known is None or found is None or found == known else known.join(found)
             if new is None or new == known:
                 continue
-            if value.owner in self._turning:
+            if isinstance(value, BlockArgument) and value.block in self._turning:
                 new = self._widen(value, new)
             self._ranges[value] = new
             work += reversed(self._users(value))
@@ -178,26 +183,22 @@ class Propagation:
     def _users(self, value: SSAValue) -> list[tuple[SSAValue, Range | None]]:
         """Let the operations that read `value` wait. Returns the arguments that it is passed to, and as what."""
         arguments: list[tuple[SSAValue, Range | None]] = []
-        for use in value.uses:
-            op = use.operation
-            passed = self._passed(op)
-            if use.index < passed.first:
+        for op, index in internals.uses(value):
+            passed = self._passed(op) if internals.successors(op) else _KEEPS_ALL
+            if index < passed.first:
                 self._await(op)
                 continue
-            i, argument = passed.to[use.index - passed.first]
+            i, argument = passed.to[index - passed.first]
             if (op, i) in self._edges:
                 arguments.append((argument, self._restricted(value, self._learned[op, i])))
         return arguments
 
     def _passed(self, op: Operation) -> _Passed:
-        """Which operands of an operation it hands on, and to where."""
+        """Which operands of a terminator it hands on, and to where."""
         found = self._hands_on.get(op)
         if found is None:
-            found = _KEEPS_ALL
-            if isinstance(op, SassBranch | NextOp) and op.successors:
-                to = [(i, a) for i, (s, v) in enumerate(zip(op.successors, forwarded(op), strict=True)) if v for a in s.args]
-                found = _Passed(len(own_operands(op)), to)
-            self._hands_on[op] = found
+            to = [(i, a) for i, (s, v) in enumerate(zip(internals.successors(op), forwarded(op), strict=True)) if v for a in s.args]
+            found = self._hands_on[op] = _Passed(len(own_operands(op)), to)
         return found
 
     def _widen(self, argument: SSAValue, found: Range) -> Range:
@@ -219,21 +220,20 @@ class Propagation:
 
     def _results(self, op: SassInstruction) -> Sequence[Range]:
         guard = self.guard(op)
-        kept = [self.range(v) for v in op.kept]
+        kept = [] if guard else [self.range(v) for v in op.kept]
         if guard is False:
             return kept or [_whole(r) for r in op.results]
         found = self._compute(op) or [_whole(r) for r in op.results]
         return found if guard else [a.join(b) for a, b in zip(found, kept, strict=True)] if kept else [_whole(r) for r in op.results]
 
     def _compute(self, op: SassInstruction) -> Sequence[Range] | None:
-        folded = fold(op, [self.range(v).value for v in op.reads], self.constant, self.arch)
+        folded = fold(op, [self.word(v) for v in op.reads], self.constant, self.arch)
         if folded is not None:
             return [Range(value, value) for value in folded]
-        operands = self.operands(op)
         if op.MNEMONIC in ("S2R", "S2UR"):
-            return [self._special_register(operands[1].text)]
+            return [self._special_register(self.operands(op)[1].text)]
         if op.MNEMONIC in ("LDC", "ULDC", "LDCU"):
-            return self._load_constant(operands[1], len(op.results))
+            return self._load_constant(self.operands(op)[1], len(op.results))
         mnemonic = op.MNEMONIC if op.MNEMONIC in TRANSFER else op.MNEMONIC.removeprefix("U")
         transfer = TRANSFER.get(mnemonic)
         if transfer is None:
@@ -241,6 +241,7 @@ class Propagation:
         modifiers = parts(op.modifiers.data) if op.modifiers is not None else []
         if not WIDER.isdisjoint(modifiers):
             return None
+        operands = self.operands(op)
         addend = 2 if "WIDE" in modifiers else None
         read = [a for a in operands if not a.written]
         sources = [self.operand(a, mnemonic in SIGNED_TERMS, 2 if k == addend else 1) for k, a in enumerate(read)]

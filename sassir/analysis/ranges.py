@@ -28,7 +28,8 @@ class Range(NamedTuple):
 
     def join(self, other: Range) -> Range:
         """The smallest range that holds both."""
-        return Range(min(self.low, other.low), max(self.high, other.high))
+        inside = self.low <= other.low and other.high <= self.high
+        return self if inside else Range(min(self.low, other.low), max(self.high, other.high))
 
 
 WORD = Range(0, LARGEST)

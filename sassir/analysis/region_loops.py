@@ -9,7 +9,7 @@ from xdsl.ir import Block, Region
 from sassir.analysis.calls import match_calls
 from sassir.analysis.cfg import Cfg
 from sassir.analysis.flow import flow_of
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.dialect.instruction import SassBranch
 
 
@@ -49,5 +49,5 @@ def _loops(blocks: list[Block], cfg: Cfg) -> list[RegionLoop]:
             None if loop.preheader is None else blocks[loop.preheader],
             not loop.inner,
         )
-        for loop in reversed(Loops(cfg).loops)
+        for loop in reversed(loops_of(cfg).loops)
     ]

@@ -34,7 +34,7 @@ def forwarded(terminator: Operation) -> list[tuple[SSAValue, ...]]:
 
 def own_operands(terminator: Operation) -> tuple[SSAValue, ...]:
     """The operands that a terminator reads itself: all but those that it passes on."""
-    operands = internals.operands(terminator)
+    operands = tuple(internals.operands(terminator))
     if isinstance(terminator, NextOp):
         return ()
     if not isinstance(terminator, SassBranch) or terminator.produces:
@@ -61,9 +61,8 @@ def predecessors(region: Region) -> dict[Block, list[Block]]:
     """The blocks from which control comes, once for each edge."""
     found: dict[Block, list[Block]] = {block: [] for block in region.blocks}
     for block in region.blocks:
-        if block.last_op is not None:
-            for successor in block.last_op.successors:
-                found[successor].append(block)
+        for successor in internals.successors(block.last_op) if block.last_op is not None else ():
+            found[successor].append(block)
     return found
 
 

@@ -53,7 +53,8 @@ class SassInstruction(IRDLOperation, metaclass=internals.Concrete):
     @property
     def reads(self) -> tuple[SSAValue, ...]:
         """The values of the reading holes, from left to right."""
-        return tuple(internals.operands(self))[: len(self.template.data.read_files)]
+        operands, count = tuple(internals.operands(self)), len(self.template.data.read_files)
+        return operands if len(operands) == count else operands[:count]
 
     @property
     def guard(self) -> SSAValue | None:
@@ -66,6 +67,8 @@ class SassInstruction(IRDLOperation, metaclass=internals.Concrete):
     @property
     def kept(self) -> tuple[SSAValue, ...]:
         """For each result, its value where the guard fails; empty for an instruction without guard."""
+        if len(internals.operands(self)) == len(self.template.data.read_files):
+            return ()
         rest = self._rest()
         return rest[len(rest) - len(self.results) :] if rest else ()
 
@@ -169,12 +172,12 @@ class SassBranch(SassTerminator, SassInstruction):
         if self.produces:
             return ()
         behind = sum([len(block.args) for block in internals.successors(self)[i:]])
-        operands = internals.operands(self)
+        operands = tuple(internals.operands(self))
         return operands[len(operands) - behind :][: len(internals.successors(self)[i].args)]
 
     def _rest(self) -> tuple[SSAValue, ...]:
         forwarded = 0 if self.produces else sum([len(block.args) for block in internals.successors(self)])
-        operands = internals.operands(self)
+        operands = tuple(internals.operands(self))
         return operands[len(self.template.data.read_files) : len(operands) - forwarded]
 
     def _places_by_successor(self) -> int:

@@ -7,8 +7,9 @@ types: they stay in the operand text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import ClassVar, Self, cast
+from typing import ClassVar, Self
 
 from xdsl.backend.register_type import RegisterType
 from xdsl.dialects.builtin import IntAttr
@@ -30,7 +31,7 @@ class SassRegister(RegisterType, metaclass=internals.Concrete):
     def number(self) -> int | None:
         """The position in `REGISTERS`; None for a register that is not chosen, or beyond the real file."""
         index = self.index
-        return self.FIRST + index.data if isinstance(index, IntAttr) and index.data >= 0 else None
+        return self.FIRST + index.data if type(index) is IntAttr and index.data >= 0 else None
 
     @classmethod
     def index_by_name(cls) -> dict[str, int]:
@@ -100,12 +101,13 @@ class B(SassRegister):
     COUNT: ClassVar = 16
 
 
+number_of: Callable[[SSAValue], int | None] = internals.of_type("number")
+"""The number of the register of a value of a kernel; None for one that is not chosen."""
 FILES: dict[str, type[SassRegister]] = {cls.FILE: cls for cls in (R, UR, P, UP, B)}
 
 
-def file_of(value: SSAValue) -> str:
-    """The register file of a value of a kernel; quicker than to ask for the class of its type, which is abstract."""
-    return cast(SassRegister, value.type).FILE
+file_of: Callable[[SSAValue], str] = internals.of_type("FILE")
+"""The register file of a value of a kernel; quicker than to ask for the class of its type, which is abstract."""
 
 
 @cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -19,6 +19,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from sassir.asm.operand import HOLE, REGISTER, Operand
+from sassir.dialect import internals
 
 PLACE = "^"
 ADDRESS = "&"
@@ -70,6 +71,8 @@ class Template(NamedTuple):
     """The register file of each operand value."""
     write_files: tuple[str, ...]
     """The register file of each result value."""
+    places: int
+    """How many places it names, as displacement or as address."""
     narrow: bool
     """Each hole takes one value, and none both reads and writes."""
 
@@ -81,18 +84,22 @@ def _argument(text: str) -> Argument:
     return Argument(REGISTER.sub(HOLE, marked), names)
 
 
+@internals.by_identity
 @irdl_attr_definition
 class TemplateAttr(Data[Template]):
-    """`#sass.template<"=R, $R, 0x1">`."""
+    """`#sass.template<"=R, $R, 0x1">`; one object for each text: they are the keys of what is known of each form of an instruction."""
 
     name = "sass.template"
 
-    def __hash__(self) -> int:
-        """That of the text, from which the rest follows: templates are the keys of what is known of each form of an instruction."""
-        return hash(self.data.text)
+    _made: ClassVar[dict[str, TemplateAttr]] = {}
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, TemplateAttr) and self.data.text == other.data.text)
+    def __new__(cls, data: Template) -> TemplateAttr:
+        """The one that there is with this text."""
+        return cls._made.setdefault(data.text, super().__new__(cls))
+
+    @classmethod
+    def new(cls, params: Template) -> TemplateAttr:
+        return cls(params)
 
     @classmethod
     @cache
@@ -107,7 +114,8 @@ class TemplateAttr(Data[Template]):
         reads = tuple(h.file for h in holes if h.reads for _ in range(h.width))
         writes = tuple(h.file for h in holes if h.writes for _ in range(h.width))
         narrow = all(h.width == 1 and h.access != READ_WRITE for h in holes)
-        return cls(Template(text, arguments, holes, len(_HOLE.findall(shown)), reads, writes, narrow))
+        places = sum(a.template in (PLACE, ADDRESS) for a in arguments)
+        return cls(Template(text, arguments, holes, len(_HOLE.findall(shown)), reads, writes, places, narrow))
 
     @property
     def text(self) -> str:
@@ -117,7 +125,7 @@ class TemplateAttr(Data[Template]):
     @property
     def places(self) -> int:
         """How many places it names, as displacement or as address."""
-        return sum(a.template in (PLACE, ADDRESS) for a in self.data.arguments)
+        return self.data.places
 
     def fill(self, names: list[str], place: Operand | None) -> tuple[Operand, ...]:
         """The operands with register `names` (one a visible hole) and the operand that names the place."""

@@ -34,16 +34,19 @@ def simplify_bits(kernel: KernelOp, bits: Bits) -> set[str] | None:
         for op in internals.operations(block):
             if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not _is_free(op):
                 continue
-            word = bits.word(op.results[0])
+            (result,) = op.results
+            word = bits.word(result)
             source = copied_word(bits, word)
-            if source is not None and source is not op.results[0] and source.type == op.results[0].type:
+            if source is result:
+                continue
+            if source is not None and source.type == result.type:
                 new = [source]
             elif (permutation := _permutation(op, bits, word)) is not None:
                 block.insert_op_before(permutation, op)
                 new = permutation.results
             else:
                 continue
-            used = (used or set[str]()) | bits.facts(op.results[0])
+            used = (used or set[str]()) | bits.facts(result)
             replace(op, new)
     return used
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from xdsl.ir import SSAValue
 
-from sassir.analysis.arguments import Argument, arguments
+from sassir.analysis.arguments import Argument, arguments, constants, form_of
 from sassir.analysis.ranges import LARGEST, MIRROR
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.registers import UP, UR, P
@@ -34,9 +34,11 @@ def with_known(op: SassInstruction, known: Known, constant: ReadConstant, arch: 
 
     `known` gives the word or flag of a value, `constant` the word at a bank and offset. The new operation is not inserted.
     """
-    if isinstance(op, SassBranch) or op.template.data.visible != len(op.template.data.holes):
+    template = op.template.data
+    if isinstance(op, SassBranch) or template.visible != len(template.holes):
         return op
-    if not any([known(v) is not None for v in op.reads]) and "c[" not in op.template.text:
+    places = constants(*form_of(op)) if "c[" in template.text else ()
+    if not any([known(v) is not None for v in op.reads]) and not any([constant(*place) is not None for place in places]):
         return op
     original, changed = op, True
     while changed:

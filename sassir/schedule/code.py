@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sassir.analysis.cfg import Cfg
 from sassir.analysis.flow import flow_of
-from sassir.analysis.loops import Loops
+from sassir.analysis.loops import loops_of
 from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.machine import Machine
@@ -58,7 +58,7 @@ def code_of(kernel: KernelOp, machine: Machine) -> Code:
         last = block.last_op
         if isinstance(last, SassBranch) and not flow.cfg.successors[b] and (last.produces or last.MNEMONIC == "RET"):
             leaving.add(b)
-    loops = Loops(flow.cfg)
+    loops = loops_of(flow.cfg)
     weights = [_ITERATIONS ** loops.depth(b) for b in range(len(blocks))]
     facts = [effects(op, machine) for op in ops]
     for block in blocks:

@@ -16,7 +16,7 @@ from sassir.dialect.edges import forwarded
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import LabelOp, UndefinedOp
-from sassir.dialect.registers import SassRegister
+from sassir.dialect.registers import number_of
 from sassir.dialect.sample import sample
 from sassir.dialect.template import TemplateAttr
 from sassir.machine import Machine, Timing
@@ -59,8 +59,8 @@ class Graph:
                 if isinstance(owner, Operation) and owner in self.position:
                     self._edge(self.position[owner], i, self._latency(owner, value, i, slot))
             for value in overwritten(op):
-                for use in value.uses:
-                    j = self.position.get(use.operation, i)
+                for user, _ in internals.uses(value):
+                    j = self.position.get(user, i)
                     if j < i:
                         self._edge(j, i, 1)
 
@@ -107,8 +107,8 @@ class Graph:
                 i = self.position.get(value.owner) if isinstance(value.owner, Operation) else None
                 if i is None:
                     continue
-                for use in argument.uses:
-                    j = self.position.get(use.operation, i)
+                for user, _ in internals.uses(argument):
+                    j = self.position.get(user, i)
                     if j < i:
                         self._edge(j, i, 1)
 
@@ -179,4 +179,4 @@ def _form_of(machine: Machine, mnemonic: str, modifiers: str, template: Template
 
 def _numbers(values: Sequence[SSAValue]) -> list[int]:
     """The registers of those values that have one."""
-    return [v.type.number for v in values if isinstance(v.type, SassRegister) and v.type.number is not None]
+    return [n for v in values if (n := number_of(v)) is not None]

@@ -166,9 +166,9 @@ class _Layout:
 
 def _link(op: SassInstruction) -> tuple[int, str] | None:
     """Where the instruction was that the linker or the driver fills something into, and what."""
-    marks = any(a.template.startswith(LINKED) for a in op.template.data.arguments)
     if op.link is None:
-        if marks:
+        template = op.template
+        if LINKED in template.text and any(a.template.startswith(LINKED) for a in template.data.arguments):
             raise TranslationError(f"`{written(op)}` does not say what the linker fills in; expected `link \"…\"`")
         return None
     if op.origin is None:
@@ -215,7 +215,7 @@ def _registers(op: SassInstruction) -> list[str]:
     if not template.narrow:
         for problem in op.misplaced():
             raise TranslationError(f"`{written(op)}`: {problem}")
-    operands, results = internals.operands(op), op.results
+    operands, results = tuple(internals.operands(op)), tuple(op.results)
     names: list[str] = []
     at = to = 0
     for access, _, width in template.holes[: template.visible]:

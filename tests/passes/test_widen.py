@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sassir.analysis.propagated import propagate
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts, Pointer, used_facts
@@ -17,7 +18,7 @@ from sassir.emulator import emulate
 from sassir.launch import read_launch_file
 from sassir.optimize import optimise_cubin, read_pipeline
 from sassir.passes.virtualise import virtualise
-from sassir.passes.widen import widen
+from sassir.passes.widen import Widen, widen
 from sassir.rewrite.build import name_of
 from sassir.translate.cubin import read_program
 from sassir.translate.lift import lift_function
@@ -57,6 +58,15 @@ def widened(text: str, facts: KernelFacts | None = None) -> KernelOp:
     widen(kernel, "sm_90")
     kernel.verify()
     return kernel
+
+
+def test_it_looks_again_only_at_a_kernel_that_changed() -> None:
+    kernel = widened(loads(["0x0", "0x8"]))
+    assert widen(kernel, "sm_90") == 0
+    assert Widen.name in propagate(kernel, "sm_90").settled
+    second = [op for op in kernel.walk() if isinstance(op, SassInstruction) and op.MNEMONIC == "LDG"][1]
+    second.template = type(second.template).of(second.template.text.replace("0x8", "0x4"))
+    assert widen(kernel, "sm_90") == 1
 
 
 def accesses(kernel: KernelOp) -> list[str]:
