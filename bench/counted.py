@@ -119,6 +119,7 @@ def corpus(found: Mapping[str, Any]) -> Iterator[str]:
 
 def libraries(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/optimise_corpus.py found."""
-    share = found["optimised"] / found["runs"]
-    yield f"{found['kernels']:,} of the {found['distinct kernels']:,} different kernels of {', '.join(found['files'])}, through both pipelines:"
-    yield f"{found['optimised']:,} of {found['runs']:,} runs optimised and checked ({share:.2%}), {found['refused']:,} refused, {found['crashed']} crashed."
+    runs, done, crashed = found["runs"], found["optimised"], found["crashed"]
+    yield f"{found['kernels']:,} of the {found['distinct kernels']:,} different kernels of {', '.join(found['files'])},"
+    yield f"through both pipelines: {done:,} of {runs:,} runs optimised and checked ({done / runs:.2%}), {found['refused']:,} refused,"
+    yield f"{crashed} crashed."

@@ -17,7 +17,6 @@ from sassir.analysis.liveness import Liveness
 from sassir.analysis.pointers import pointers_of
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
-from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, UndefinedOp
 from sassir.dialect.registers import R
 from sassir.machine import machine
@@ -67,9 +66,9 @@ class _Scheduler:
         self.liveness = Liveness(flow_of(kernel.body))
         pointers = pointers_of(kernel.body, self.facts)
         self.graphs = [Graph(block, self.facts, pointers, machine(arch)) for block in self.blocks]
-        instructions = [op for graph in self.graphs for op in graph.ops if isinstance(op, SassInstruction)]
-        self.allocated = any(isinstance(r.type, R) and r.type.number is not None for op in instructions for r in op.results)
-        self.before = {} if self.allocated else original_registers(instructions)
+        results = [result for graph in self.graphs for op in graph.ops for result in op.results]
+        self.allocated = any(isinstance(r.type, R) and r.type.number is not None for r in results)
+        self.before = {} if self.allocated else original_registers(kernel.body)
         used = max(self._most(b, range(len(graph.ops))) for b, graph in enumerate(self.graphs))
         if self.allocated:
             self.limit = LARGEST
