@@ -28,7 +28,7 @@ class Neighbours:
         for b, block in enumerate(flow.blocks):
             weight = loops.weight(b)
             for op in block.ops:
-                if isinstance(op, SassInstruction) and not op.template.data.narrow and effects(op).pure:
+                if isinstance(op, SassInstruction) and effects(op).pure:
                     self._add(op, weight)
 
     def _add(self, op: SassInstruction, weight: int) -> None:

@@ -78,20 +78,27 @@ class Graph:
         return self.machine.raw[writer.writers[result]][column].cycles
 
     def _add_registers(self) -> None:
-        """Where registers are chosen: reads before the next write of a register, and writes in order."""
+        """Where registers are chosen: reads before the next write of a register, and writes in order. What comes from nowhere is written
+        where it is read."""
         readers: dict[int, list[int]] = {}
         writer: dict[int, int] = {}
-        for i, op in enumerate(self.ops):
-            for n in _numbers(internals.operands(op)):
-                readers.setdefault(n, []).append(i)
-                if n in writer:
-                    self._edge(writer[n], i, 1)
-            for n in _numbers(op.results):
+
+        def write(i: int, values: Sequence[SSAValue]) -> None:
+            for n in _numbers(values):
                 for j in readers.pop(n, ()):
                     self._edge(j, i, self.reading[j])
                 if n in writer:
                     self._edge(writer[n], i, self.latencies[writer[n]] if self._is_late(writer[n]) else 1)
                 writer[n] = i
+
+        for i, op in enumerate(self.ops):
+            operands = internals.operands(op)
+            write(i, [v for v in operands if isinstance(v.owner, UndefinedOp) and v.owner.parent is op.parent])
+            for n in _numbers(operands):
+                readers.setdefault(n, []).append(i)
+                if n in writer:
+                    self._edge(writer[n], i, 1)
+            write(i, op.results)
 
     def _is_late(self, i: int) -> bool:
         timing = self.timings[i]

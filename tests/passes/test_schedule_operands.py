@@ -11,8 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
+from sassir.launch import read_launch_file
 from sassir.machine import machine
-from sassir.optimize import make_pass
+from sassir.optimize import make_pass, optimise_cubin, read_pipeline
 from sassir.schedule.graph import Graph
 from sassir.schedule.operand_cache import reading_cycles
 from sassir.timing.warp import reading_cycles as reading_cycles_of_code
@@ -20,6 +21,7 @@ from sassir.translate.cubin import read_module
 from sassir.translate.emit import emit_program
 from sassir.translate.flow import find_flow
 
+BENCH = Path(__file__).parents[2] / "bench"
 CUBIN = Path(__file__).parents[1] / "cubins" / "tiles.sm_90.cubin"
 """A product of matrices: its loop is eight times 64 FFMAs with eight loads from shared memory."""
 
@@ -71,3 +73,11 @@ def test_loads_keep_their_order(before: Graph, after: ModuleOp) -> None:
 
 def _loads(graph: Graph) -> list[str]:
     return [str(op.template) for op in graph.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "LDG"]
+
+
+def test_what_a_value_from_nowhere_is_said_to_overwrite_stays_before_it() -> None:
+    """With nw_tile's full launch, an operand that is never written got the register of a value that a store had yet to read."""
+    file = read_launch_file(BENCH / "launch" / "nw_tile.toml")
+    cubin = (BENCH / "cubins" / "nw_tile.sm_90.cubin").read_bytes()
+    made = optimise_cubin(cubin, "nw_tile", read_pipeline("launch"), file.facts, file.launch("full"))
+    assert [outcome.reason for outcome in made.outcomes] == [""]
