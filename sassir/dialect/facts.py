@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from xdsl.context import Context
@@ -125,11 +126,13 @@ class FactsAttr(Data[KernelFacts]):
                     ranges.append(_parse_range(parser, offset))
                 else:
                     parser.parse_punctuation("=")
-                    words.append((offset, parser.parse_integer()))
+                    words.append((offset, parser.parse_integer() & 0xFFFFFFFF))
             elif key == "pointer":
                 offset = parser.parse_integer()
                 parser.parse_keyword("align")
-                align = parser.parse_integer()
+                align = parser.parse_integer(allow_negative=False)
+                if not align:
+                    parser.raise_error(f"pointer {offset:#x} align 0; no address is a multiple of 0 bytes")
                 sized = parser.parse_optional_keyword("bytes")
                 pointers.append(Pointer(offset, align, parser.parse_integer() if sized else None))
             else:
@@ -140,6 +143,9 @@ class FactsAttr(Data[KernelFacts]):
                 dimensions[key] = (sizes[0], sizes[1], sizes[2])
 
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, item)
+        offsets = sorted([place for place, *_ in (*words, *ranges)])
+        if twice := [a for a, b in pairwise(offsets) if a == b]:
+            parser.raise_error(f"word {twice[0]:#x} is stated twice")
         return KernelFacts(
             dimensions.get("block"),
             dimensions.get("grid"),

@@ -45,7 +45,7 @@ def sparing_ranges(apply: _Apply[_Pass]) -> _Apply[_Pass]:
 
 
 def _same_but_for_facts(a: KernelOp, b: KernelOp) -> bool:
-    """Printed, for that shows the registers that values are in as well."""
+    """Printed, for that shows the registers that values are in as well; from copies, in which blocks have no names."""
     for name in (FACTS, USED):
         a.attributes[name] = b.attributes[name]
-    return str(a) == str(b)
+    return str(a.clone()) == str(b.clone())

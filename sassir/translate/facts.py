@@ -115,7 +115,7 @@ def _same_pointer(a: Pointer, b: Pointer) -> Pointer:
 def stated_with(stated: Facts, launches: Iterable[Launch], given: KnownFacts, arch: str) -> Facts:
     """What holds in all `launches` of a file where `given` does as well: what is given of each kernel that they start."""
     known = [facts for launch in launches for facts in launch_facts(launch, stated, arch).items()]
-    added = {flag: all(getattr(given.get(kernel, KernelFacts()), flag) for kernel, _ in known) for flag in FLAGS}
+    added = {flag: bool(known) and all(getattr(given.get(kernel, KernelFacts()), flag) for kernel, _ in known) for flag in FLAGS}
     aligns: list[int] = []
     for kernel, facts in known:
         more = {p.offset: p.align for p in given.get(kernel, KernelFacts()).pointers}

@@ -24,6 +24,10 @@ def test_what_is_printed_is_read_again(facts: KernelFacts) -> None:
     assert parse_facts(text, "here") == facts
 
 
+def test_a_negative_word_is_the_one_with_its_bits() -> None:
+    assert parse_facts("word 0x228 = -1", "here").words == ((0x228, 0xFFFFFFFF),)
+
+
 def test_a_range_is_written_beside_exact_words() -> None:
     facts = KernelFacts(words=((0x210, 0x1000),), ranges=(WordRange(0x228, -1, 4096),))
     assert str(FactsAttr(facts)) == "#sass.facts<word 0x210 = 0x1000, word 0x228 in [-1, 4096]>"
@@ -36,6 +40,8 @@ def test_a_range_is_written_beside_exact_words() -> None:
         ("word 0x228 in [1]", "expected the least and the largest"),
         ("word 0x228 in [0, 2147483648]", "expected the least and the largest"),
         ("word 0x228", "Expected '='"),
+        ("word 0x228 = 1, word 0x228 in [1, 2]", "word 0x228 is stated twice"),
+        ("pointer 0x210 align 0 bytes 16", "align 0; no address is a multiple of 0 bytes"),
         ("noalias> #x", "expected nothing more"),
         ("colour", "here:1"),
     ],
