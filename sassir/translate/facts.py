@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp
@@ -63,7 +63,7 @@ def _common(a: KernelFacts, b: KernelFacts) -> KernelFacts:
         a.shared if a.shared == b.shared else None,
         tuple([word for word in a.words if word in b.words]),
         (),
-        tuple([Pointer(p.offset, min(p.align, o.align), _both(max, p.nbytes, o.nbytes)) for p in a.pointers if (o := sizes.get(p.offset))]),
+        tuple([Pointer(p.offset, min(p.align, o.align), _larger(p.nbytes, o.nbytes)) for p in a.pointers if (o := sizes.get(p.offset))]),
         a.noalias and b.noalias,
         a.contract and b.contract,
         a.ftz and b.ftz,
@@ -71,8 +71,9 @@ def _common(a: KernelFacts, b: KernelFacts) -> KernelFacts:
     )
 
 
-def _both(choose: Callable[[int, int], int], a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else choose(a, b)
+def _larger(a: int | None, b: int | None) -> int | None:
+    """None, which is not known, is larger than any number."""
+    return None if a is None or b is None else max(a, b)
 
 
 def with_facts(known: KnownFacts, more: KnownFacts) -> KnownFacts:

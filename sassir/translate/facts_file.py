@@ -1,11 +1,13 @@
 """Facts that are stated without a launch: TOML files of them, and text as in `#sass.facts<…>`. Described in docs/launch-files.md.
 
-["*"]                                # of every kernel
-noalias = true
+    ["*"]                                # of every kernel
+    noalias = true
 
-[saxpy]
-block = 256
-parameters = { 0 = { min = 1, max = 4096 }, 1 = 1.5, 2 = { align = 16 } }
+    [saxpy]
+    block = 256
+    parameters = { 0 = { min = 1, max = 4096 }, 1 = 1.5, 2 = { align = 16 } }
+
+Where a parameter lies, the cubin says.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ def stated_facts(sources: Iterable[str], kernels: Kernels, arch: str) -> KnownFa
 
 def facts_from(source: str, kernels: Kernels, arch: str) -> KnownFacts:
     """The facts of a launch: `FILE.toml:NAME`, or the first one of `FILE.toml`. Raises LaunchError."""
-    path, _, name = (source, "", "") if source.endswith(".toml") else source.rpartition(":")
+    path, colon, name = source.rpartition(":")
+    if not colon or source.endswith(".toml"):
+        path, name = source, ""
     file = read_launch_file(path)
     found = launch_facts(file.launch(name or next(iter(file.launches))), file.facts, arch)
     with place(path):

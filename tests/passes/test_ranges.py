@@ -14,6 +14,7 @@ from sassir.translate.cubin import read_program
 from sassir.verify.assumptions import broken_fact
 from sassir.verify.ladder import verify_pair
 from sassir.verify.report import Report
+from sassir.verify.symbolic import SymbolicRung
 
 CUBINS = Path(__file__).parents[1] / "cubins"
 CUBIN = (CUBINS / "facts.sm_90.cubin").read_bytes()
@@ -90,3 +91,10 @@ def test_a_launch_outside_of_the_range_is_not_tried() -> None:
     assert {check.verdict for check in layer.checks} == {"skipped"}
     assert "range 0x228 = [1024, 4096]" in layer.detail
     assert not verify_pair(CUBIN, made.cubin, [FILE.launch("fewer")], assumptions={}).good
+
+
+def test_it_is_proven_for_all_of_the_range() -> None:
+    pytest.importorskip("z3")
+    made = made_for(with_ranges(WordRange(STRIDE, 0, 100), WordRange(COUNT, 1024, 4096)), KernelFacts())
+    layer = verify_pair(CUBIN, made.cubin, [], assumptions=made.assumptions, more=(SymbolicRung(30),)).layers[-1]
+    assert {check.subject: check.verdict for check in layer.checks}["strided"] == "holds"
