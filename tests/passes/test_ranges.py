@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sassir.asm import Function
 from sassir.dialect.facts import KernelFacts, WordRange
-from sassir.launch import Launch, read_launch_file
+from sassir.launch import Buffer, Launch, Scalar, read_launch_file
+from sassir.launch.records import Argument
+from sassir.machine.constant_bank import constant_bank
 from sassir.optimize import Optimised, optimise_cubin, read_pipeline
 from sassir.translate.cubin import read_program
+from sassir.translate.facts import launch_facts
 from sassir.verify.assumptions import broken_fact
 from sassir.verify.ladder import verify_pair
 from sassir.verify.report import Report
 from sassir.verify.symbolic import SymbolicRung
 
-CUBINS = Path(__file__).parents[1] / "cubins"
+CUBINS, BENCH = Path(__file__).parents[1] / "cubins", Path(__file__).parents[2] / "bench"
 CUBIN = (CUBINS / "facts.sm_90.cubin").read_bytes()
 FILE = read_launch_file(CUBINS / "facts.toml")
 STRIDE, UPPER, COUNT, TURNS = 0x220, 0x224, 0x228, 0x218
@@ -98,3 +103,40 @@ def test_it_is_proven_for_all_of_the_range() -> None:
     made = made_for(with_ranges(WordRange(STRIDE, 0, 100), WordRange(COUNT, 1024, 4096)), KernelFacts())
     layer = verify_pair(CUBIN, made.cubin, [], assumptions=made.assumptions, more=(SymbolicRung(30),)).layers[-1]
     assert {check.subject: check.verdict for check in layer.checks}["strided"] == "holds"
+
+
+def with_counts(launch: Launch, ranges: Mapping[int, WordRange], share: float) -> Launch:
+    """The launch with other values of the parameters at these offsets: so far from the least to what it has."""
+    base = constant_bank("sm_90").parameters
+
+    def changed(offset: int, argument: Argument) -> Argument:
+        least = ranges[base + offset].low if isinstance(argument, Scalar) and base + offset in ranges else None
+        return (
+            argument
+            if least is None or isinstance(argument, Buffer)
+            else replace(argument, value=least + int((argument.value - least) * share))
+        )
+
+    steps = [replace(s, arguments=tuple(map(changed, s.offsets(), s.arguments))) for s in launch.steps]
+    return replace(launch, steps=tuple(steps))
+
+
+@pytest.mark.parametrize("kernel", ["conv3x3", "fuse2", "reduce_sum", "rgb2gray_u8", "poly_strict"])
+def test_it_is_right_wherever_in_the_range_a_number_is(kernel: str) -> None:
+    """Every whole number that is passed is known to be from half to twice as large as in a launch; the emulator tries smaller ones."""
+    original, file = (BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / f"{kernel}.toml")
+    launch, base = file.small[0], constant_bank("sm_90").parameters
+    counts = {
+        base + o for s in launch.steps for o, a in zip(s.offsets(), s.arguments, strict=False) if isinstance(a, Scalar) and a.dtype == "i32"
+    }
+    given: dict[str, KernelFacts] = {}
+    ranges: dict[int, WordRange] = {}
+    for name, facts in launch_facts(launch, file.facts, "sm_90").items():
+        found = [WordRange(offset, value // 2, 2 * value) for offset, value in facts.words if offset in counts]
+        given[name] = replace(facts, words=(), ranges=tuple(found))
+        ranges |= {r.offset: r for r in found}
+    made = optimise_cubin(original, kernel, read_pipeline("launch"), file.facts, given=given)
+    assert any(use.startswith("range") for found in made.assumptions.values() for use in found.used)
+    for share in (0, 0.6, 1):
+        report = verify_pair(original, made.cubin, [with_counts(launch, ranges, share)], file.facts, assumptions=made.assumptions)
+        assert report.good, (share, report.failures())
