@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from sassir.dialect.facts import FACTS, USED, FactsAttr, drop_use, facts_of, used_facts
 from sassir.dialect.operations import KernelOp
 from sassir.rewrite.kernels import free_kernels
 
-_Pass = TypeVar("_Pass", bound=ModulePass)
-_Apply = Callable[[_Pass, Context, ModuleOp], None]
+_Apply = TypeVar("_Apply", bound=Callable[[Any, Context, ModuleOp], None])
 
 
-def sparing_ranges(apply: _Apply[_Pass]) -> _Apply[_Pass]:
+def sparing_ranges(apply: _Apply) -> _Apply:
     """Let the `apply` of a pass record the range of a parameter only where it makes other code without it.
 
     A range goes on into all that is computed from the parameter, and there mostly decides nothing. So a pass that has recorded some
@@ -27,7 +25,7 @@ def sparing_ranges(apply: _Apply[_Pass]) -> _Apply[_Pass]:
     """
 
     @wraps(apply)
-    def sparing(self: _Pass, ctx: Context, op: ModuleOp) -> None:
+    def sparing(self: Any, ctx: Context, op: ModuleOp) -> None:
         before = {kernel: kernel.clone() for kernel, _ in free_kernels(op) if facts_of(kernel).ranges}
         apply(self, ctx, op)
         for kernel, old in before.items():
@@ -41,7 +39,7 @@ def sparing_ranges(apply: _Apply[_Pass]) -> _Apply[_Pass]:
                     needed = less
                     drop_use(kernel, [known.use])
 
-    return sparing
+    return cast(_Apply, sparing)
 
 
 def _same_but_for_facts(a: KernelOp, b: KernelOp) -> bool:
