@@ -28,6 +28,7 @@ from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten, si
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.products import collapse_products
 from sassir.rewrite.simplify import replace
+from sassir.rewrite.sparing import sparing_ranges
 
 _SUMS = frozenset({"IADD", "IADD3", "UIADD3", "VIADD"})
 
@@ -38,6 +39,7 @@ class CollapseSums(ModulePass):
 
     name = "sass-collapse-sums"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

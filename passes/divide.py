@@ -31,6 +31,7 @@ from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import instruction, signed
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
+from sassir.rewrite.sparing import sparing_ranges
 
 _SUMS = {"IADD": "", "IADD3": "", "VIADD": "", "IMAD": "IADD"}
 """Instructions that add, and their modifiers."""
@@ -42,6 +43,7 @@ class Divide(ModulePass):
 
     name = "sass-divide"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

@@ -32,6 +32,7 @@ from sassir.rewrite.build import instruction
 from sassir.rewrite.indexed import replace_load, replace_store, store_at_joint
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.reconstruct import reconstruct
+from sassir.rewrite.sparing import sparing_ranges
 from sassir.rewrite.variables import replace_by_moves
 
 _ADDRESS = re.compile(r"\[\$(?P<offset>\+?-?0x[0-9a-f]+)?\]|\[(?P<absolute>0x[0-9a-f]+)\]")
@@ -61,6 +62,7 @@ class PromoteLocal(ModulePass):
 
     name = "sass-promote-local"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

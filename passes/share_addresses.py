@@ -24,6 +24,7 @@ from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import exchange
+from sassir.rewrite.sparing import sparing_ranges
 
 _ADDRESS = re.compile(r"(?P<before>(?:desc\[\$UR2\])?\[)(?P<register>\$R2?)(?P<wide>\.64)?(?P<offset>[-+](?:0x[0-9a-f]+|-0x[0-9a-f]+))?\]")
 _REACH = 1 << 23
@@ -40,6 +41,7 @@ class ShareAddresses(ModulePass):
 
     name = "sass-share-addresses"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

@@ -30,6 +30,7 @@ from sassir.rewrite.immediate import with_known
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import jump
 from sassir.rewrite.simplify import copied_values, put_in_place, replace, without_guard
+from sassir.rewrite.sparing import sparing_ranges
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Specialize(ModulePass):
 
     name = "sass-specialize"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             propagation = propagate(kernel, arch)

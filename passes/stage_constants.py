@@ -36,6 +36,7 @@ from sassir.isa.semantics.evaluator import Flags
 from sassir.rewrite.build import arguments_of, encodable, instruction, name_of, rewritten
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import put_in_place
+from sassir.rewrite.sparing import sparing_ranges
 from sassir.translate.summaries import summaries
 
 _TURNS, _TURNS_OF_BANKS, _BARRIER = 32, 4, 30
@@ -80,6 +81,7 @@ class StageConstants(ModulePass):
 
     name = "sass-stage-constants"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         found = summaries(op)
         for kernel, arch in free_kernels(op):

@@ -12,14 +12,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.parser import Parser
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import ParseError
 
-from sassir.dialect import SASS
-from sassir.dialect.facts import FACTS
+from sassir.dialect.facts import FACTS, FactsAttr, parse_facts
 from sassir.dialect.operations import KernelOp
-from sassir.errors import TranslationError
 
 
 @dataclass(frozen=True)
@@ -30,15 +26,7 @@ class StateFacts(ModulePass):
     facts: str
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        known = Context()
-        known.load_dialect(SASS)
-        try:
-            parser = Parser(known, f"#{FACTS}<{self.facts}>", self.name)
-            facts = parser.parse_attribute()
-            if parser.pos != len(parser.lexer.input.content):
-                parser.raise_error("expected nothing more")
-        except ParseError as error:
-            raise TranslationError(str(error).strip()) from error
+        facts = FactsAttr(parse_facts(self.facts, self.name))
         for kernel in op.body.ops:
             if isinstance(kernel, KernelOp):
                 kernel.attributes[FACTS] = facts

@@ -31,6 +31,7 @@ from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import addition, arguments_of, encodable, instruction, signed
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import put_in_place, replace
+from sassir.rewrite.sparing import sparing_ranges
 
 _UPPER = frozenset({"X", "HI.X", "HI.X.SX32"})
 """Modifiers of the instructions that add upper words."""
@@ -45,6 +46,7 @@ class StrengthReduce(ModulePass):
 
     name = "sass-strength-reduce"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

@@ -38,6 +38,7 @@ from sassir.passes.gvn import number_values
 from sassir.rewrite.build import addition, arguments_of, encodable, instruction, name_of, rewritten, signed
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import replace
+from sassir.rewrite.sparing import sparing_ranges
 
 _COST = 1.5
 """Wavefronts that a new address must save: it takes up to three integer instructions, of which a multiprocessor issues two a cycle
@@ -75,6 +76,7 @@ class SwizzleShared(ModulePass):
 
     name = "sass-swizzle-shared"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         bounds = launch_bounds(op)
         for kernel, arch in free_kernels(op):

@@ -26,6 +26,7 @@ from sassir.rewrite.call_arguments import pass_only_needed
 from sassir.rewrite.flow import tidy
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.layout import repair_layout
+from sassir.rewrite.sparing import sparing_ranges
 from sassir.rewrite.unroll import unroll, unroll_completely, unroll_evenly
 from sassir.schedule.budget import running_threads
 
@@ -57,6 +58,7 @@ class Unroll(ModulePass):
     remainder: bool = True
     """Also loops of which iterations may be left over."""
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             known = propagate(kernel, arch)

@@ -20,6 +20,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.bits import simplify_bits
 from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.sparing import sparing_ranges
 from sassir.rewrite.wider import merge
 
 
@@ -29,6 +30,7 @@ class Widen(ModulePass):
 
     name = "sass-widen"
 
+    @sparing_ranges
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
             widen(kernel, arch)

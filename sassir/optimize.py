@@ -28,7 +28,7 @@ from sassir.rewrite.kernels import arch_of
 from sassir.timing.kernels import predicted_gains
 from sassir.translate.cubin import encode, read_module, write_cubin
 from sassir.translate.emit import emit_function, emit_program
-from sassir.translate.facts import attach_facts, launch_facts
+from sassir.translate.facts import NOTHING_KNOWN, KnownFacts, attach_facts, known_facts
 from sassir.verify.assumptions import Assumptions, assumptions_of
 
 BEFORE = ("sass-virtualise",)
@@ -177,13 +177,15 @@ def optimise_cubin(
     case: Launch | None = None,
     kernels: Sequence[str] = (),
     without: Collection[str] = (),
+    given: KnownFacts = NOTHING_KNOWN,
 ) -> Optimised:
-    """Run `pipeline` on a cubin, with the facts of the launch `case` and those `stated` beside it, if there are any.
+    """Run `pipeline` on a cubin, with the facts of the launch `case`, those `stated` beside it and those `given`, if there are any.
 
-    Raises SassirError for a file that cannot be read, and where `kernels` or `case` name one that is not in it.
+    Raises SassirError for a file that cannot be read, facts that contradict each other, and where `kernels` or the facts name a kernel that
+    is not in it.
     """
     module = read_module(original, where)
-    facts = launch_facts(case, stated or Facts(), arch_of(module)) if case is not None else {}
+    facts = known_facts(arch_of(module), case, stated, given)
     there = [op.function.data for op in module.body.ops if isinstance(op, KernelOp)]
     if missing := [name for name in (*kernels, *facts) if name not in there]:
         raise TranslationError(f"{where}: no kernel {missing[0]!r}; there are {', '.join(there)}")
@@ -193,20 +195,26 @@ def optimise_cubin(
 
 
 def optimise_or_keep(
-    original: bytes, where: str, pipeline: Pipeline, stated: Facts | None = None, case: Launch | None = None, kernels: Sequence[str] = ()
+    original: bytes,
+    where: str,
+    pipeline: Pipeline,
+    stated: Facts | None = None,
+    case: Launch | None = None,
+    kernels: Sequence[str] = (),
+    given: KnownFacts = NOTHING_KNOWN,
 ) -> tuple[Optimised, Mapping[str, float]]:
     """As `optimise_cubin`, but a kernel that the timing model expects to become slower stays as it was.
 
     Returns the predicted gains as well (see `predicted_gains`). Where there is no prediction, it warns (SassirWarning).
     """
-    made = optimise_cubin(original, where, pipeline, stated, case, kernels)
+    made = optimise_cubin(original, where, pipeline, stated, case, kernels, given=given)
     try:
-        gains = predicted_gains(original, made.cubin, where, case, stated)
+        gains = predicted_gains(original, made.cubin, where, case, stated, given)
     except SassirError as error:
         warnings.warn(f"{where}: no prediction: {error}", SassirWarning, stacklevel=2)
         return made, {}
     slower = {k: f"the timing model expects it to take {1 / gain:.2f} times as long" for k, gain in gains.items() if gain < LOSS}
-    return give_back(made, slower, original, where, pipeline, stated, case), gains
+    return give_back(made, slower, original, where, pipeline, stated, case, given), gains
 
 
 def give_back(
@@ -217,13 +225,14 @@ def give_back(
     pipeline: Pipeline,
     stated: Facts | None = None,
     case: Launch | None = None,
+    given: KnownFacts = NOTHING_KNOWN,
 ) -> Optimised:
     """What `optimise_cubin` made, with some kernels as they were: `reasons` by name. The other arguments are those it was made with."""
     if not any(o.changed and o.kernel in reasons for o in made.outcomes):
         return made
     kept = {o.kernel for o in made.outcomes if not o.changed or o.kernel in reasons}
     changed = [o.kernel for o in made.outcomes if o.kernel not in kept]
-    again = optimise_cubin(original, where, pipeline, stated, case, changed, kept)
+    again = optimise_cubin(original, where, pipeline, stated, case, changed, kept, given)
     return again._replace(outcomes=tuple([_kept(o, reasons.get(o.kernel, "")) for o in made.outcomes]))
 
 

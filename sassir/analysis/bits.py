@@ -196,12 +196,13 @@ class Bits:
 
     def constant(self, bank: int, offset: int) -> Word:
         """The bits of a word of constant memory, as far as facts tell them."""
-        value = self.known.constant(bank, offset) if self.known is not None else None
-        if value is not None:
-            return number(value)
-        if bank != 0 or offset not in self.aligned:
-            return NOTHING
-        zeros = trailing_zeros(self.aligned[offset])
+        known = self.known.constant_range(bank, offset) if self.known is not None else WORD
+        if known.value is not None:
+            return number(known.value)
+        width = known.high.bit_length()
+        if width < WORD_BITS:
+            return (UNKNOWN,) * width + (0,) * (WORD_BITS - width)
+        zeros = trailing_zeros(self.aligned.get(offset, 1)) if bank == 0 else 0
         if zeros:
             self._read.add(f"align {offset:#x}")
         return (0,) * zeros + (UNKNOWN,) * (WORD_BITS - zeros)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -19,9 +19,9 @@ from sassir.analysis.carries import carries_of, with_both_carries
 from sassir.analysis.conditions import COMPARES, Learned, learn
 from sassir.analysis.flow import turning_points
 from sassir.analysis.folding import fold
-from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, exactly, joined, restrict
+from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED, WORD, Range, joined, restrict
 from sassir.analysis.sources import WIDER, known_words, parts, source
-from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, special_register, whole
+from sassir.analysis.transfer import SIGNED_TERMS, TRANSFER, load_constant, special_register, whole
 from sassir.dialect import internals
 from sassir.dialect.edges import decides, entered_from_elsewhere, forwarded, own_operands
 from sassir.dialect.facts import KernelFacts
@@ -68,6 +68,7 @@ class Propagation:
         self._learned: dict[tuple[Operation, int], Learned] = {}
         self._rooted = entered_from_elsewhere(kernel.body)
         self._blocks = [kernel.body.blocks[0]]
+        self._note_bounds([end for known, _ in self.words.values() if known.value is None for end in known])
         self._operations: list[Operation] = [op for block in kernel.body.blocks for op in internals.operations(block)]
         self._position = {op: i for i, op in enumerate(self._operations)}
         self._waiting: list[int] = []
@@ -90,11 +91,15 @@ class Propagation:
 
     def constant(self, bank: int, offset: int) -> int | None:
         """The word at a place of constant memory, if a fact tells it."""
+        return self.constant_range(bank, offset).value
+
+    def constant_range(self, bank: int, offset: int) -> Range:
+        """What the word at a place of constant memory can be."""
         if bank != 0 or offset not in self.words:
-            return None
-        value, fact = self.words[offset]
+            return WORD
+        found, fact = self.words[offset]
         self.used.add(fact)
-        return value
+        return found
 
     def guard(self, op: SassInstruction) -> bool | None:
         """Whether the guard of `op` holds; None if that is not known. True without a guard."""
@@ -232,13 +237,13 @@ class Propagation:
             return [Range(value, value) for value in folded]
         if op.MNEMONIC in ("S2R", "S2UR"):
             return [self._special_register(self.operands(op)[1].text)]
+        modifiers = parts(op.modifiers.data) if op.modifiers is not None else []
         if op.MNEMONIC in ("LDC", "ULDC", "LDCU"):
-            return self._load_constant(self.operands(op)[1], len(op.results))
+            return self._load_constant(self.operands(op)[1].constant, modifiers, len(op.results))
         mnemonic = op.MNEMONIC if op.MNEMONIC in TRANSFER else op.MNEMONIC.removeprefix("U")
         transfer = TRANSFER.get(mnemonic)
         if transfer is None:
             return None
-        modifiers = parts(op.modifiers.data) if op.modifiers is not None else []
         if not WIDER.isdisjoint(modifiers):
             return None
         operands = self.operands(op)
@@ -246,7 +251,7 @@ class Propagation:
         read = [a for a in operands if not a.written]
         sources = [self.operand(a, mnemonic in SIGNED_TERMS, 2 if k == addend else 1) for k, a in enumerate(read)]
         if mnemonic == "ISETP":
-            self._note_bounds(sources[:2])
+            self._note_bounds([r.value for r in sources[:2] if r.value is not None])
         elif mnemonic == "IADD3" and modifiers == ["X"]:
             sources = with_both_carries(operands, sources, self)
         found = transfer(modifiers, sources)
@@ -262,19 +267,17 @@ class Propagation:
             self.used.update([n for n, known in (("block", self.facts.block), ("grid", self.facts.grid)) if known is not None])
         return special_register(name, self.facts.block, self.facts.grid)
 
-    def _note_bounds(self, compared: Sequence[Range]) -> None:
-        """Remember the numbers at which a range may end because something is compared with them."""
-        for number in [r.value for r in compared if r.value is not None]:
+    def _note_bounds(self, numbers: Iterable[int]) -> None:
+        """Remember the numbers at which a range may end because something is, or may be, compared with them."""
+        for number in numbers:
             for bound in (number - 1, number, number + 1):
                 if 0 <= bound <= LARGEST and self._bounds[bisect_left(self._bounds, bound)] != bound:
                     insort(self._bounds, bound)
 
-    def _load_constant(self, source: Argument, count: int) -> Sequence[Range] | None:
-        place = source.constant
+    def _load_constant(self, place: tuple[int, int] | None, modifiers: Sequence[str], count: int) -> Sequence[Range] | None:
         if place is None:
             return None
-        words = [self.constant(place[0], place[1] + 4 * i) for i in range(count)]
-        return [WORD if word is None else exactly(word) for word in words]
+        return load_constant(modifiers, [self.constant_range(place[0], place[1] + 4 * i) for i in range(count)])
 
     def operand(self, argument: Argument, signed: bool, width: int = 1) -> Range:
         """The range of a source operand, of a pair as one number. `width`: the words that it takes of constant memory."""
@@ -283,8 +286,7 @@ class Propagation:
             return text.signed_number if signed else text.number
         if text.constant is not None and not argument.values:
             bank, offset = text.constant
-            known = [self.constant(bank, offset + 4 * i) for i in range(width)]
-            found = joined([WORD if value is None else exactly(value) for value in known])
+            found = joined([self.constant_range(bank, offset + 4 * i) for i in range(width)])
         elif not text.plain:
             return WORD
         elif len(argument.values) == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from sassir.analysis.ranges import Range, exactly
+from sassir.analysis.ranges import Range, exactly, word
 from sassir.asm.operand import Operand
 from sassir.dialect.facts import KernelFacts
 from sassir.machine.constant_bank import constant_bank
@@ -47,10 +47,11 @@ def parts(modifiers: str) -> list[str]:
     return modifiers.split(".")
 
 
-def known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[int, str]]:
-    """The words of constant bank 0 that facts tell, by offset, and the fact."""
+def known_words(facts: KernelFacts, arch: str) -> dict[int, tuple[Range, str]]:
+    """What facts tell of words of constant bank 0, by offset, and the fact."""
     bank = constant_bank(arch)
-    known = {offset: (value, f"word {offset:#x}") for offset, value in facts.words}
+    known = {r.offset: (word(r.low, r.high), r.use) for r in facts.ranges}
+    known |= {offset: (exactly(value), f"word {offset:#x}") for offset, value in facts.words}
     for name, first, sizes in (("block", bank.block, facts.block), ("grid", bank.grid, facts.grid)):
-        known |= {first + 4 * i: (size, name) for i, size in enumerate(sizes or ())}
+        known |= {first + 4 * i: (exactly(size), name) for i, size in enumerate(sizes or ())}
     return known

@@ -149,6 +149,22 @@ def _load(modifiers: Sequence[str], sources: Sequence[Range]) -> tuple[Range, ..
     return next(((_NARROW[m],) for m in modifiers if m in _NARROW), None)
 
 
+def load_constant(modifiers: Sequence[str], words: Sequence[Range]) -> Sequence[Range] | None:
+    """What LDC makes of the words at its place: all of them, or the lowest byte or half of one."""
+    if {"64", "128"}.issuperset(modifiers):
+        return words
+    narrow = next((m for m in modifiers if m[1:] in ("8", "16")), None)
+    if narrow is None:
+        return None
+    (found,), size = words, int(narrow[1:])
+    largest = (1 << size) - 1
+    if found.value is not None:
+        number = found.value & largest
+        return [ranges.exactly(number - (largest + 1) if narrow[0] == "S" and number > largest >> 1 else number)]
+    limit = Range(0, largest >> 1 if narrow[0] == "S" else largest)
+    return [found if found.high <= limit.high else WORD if narrow[0] == "S" else limit]
+
+
 TRANSFER: dict[str, Transfer] = {
     "IADD": _sum,
     "IADD3": _sum,

@@ -20,6 +20,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from sassir import __version__
 from sassir.cli.errors import finish
+from sassir.cli.facts import add_facts_argument
 from sassir.errors import SassirError
 from sassir.passes import PASSES, load_passes
 from sassir.universe import SASSIR
@@ -71,6 +72,8 @@ class SassirOpt(xDSLOptMain):
         self.usage = arg_parser
         arg_parser.add_argument("--arch", help="which cubin of a fatbin, library or executable, or part of a listing: sm_90")
         arg_parser.add_argument("--onto", metavar="FILE", help="the cubin that the code of a listing goes into")
+        add_facts_argument(arg_parser)
+        arg_parser.add_argument("--facts-from", metavar="TOML[:NAME]", help="the facts of a launch of a launch file (default: the first)")
         arg_parser.add_argument("--load-pass", metavar="FILE", action="append", help="a Python file with passes of your own; repeatable")
         arg_parser.add_argument(
             "--list-passes", nargs=0, action=_ListPasses, help="say what the passes of sassir do, with their options, and exit"
@@ -127,7 +130,20 @@ class SassirOpt(xDSLOptMain):
             from sassir.translate.cubin import onto
 
             onto(module, Path(self.args.onto).read_bytes(), self.args.onto)
+        if module is not None and (self.args.facts or self.args.facts_from is not None):
+            self._state_facts(module)
         return module
+
+    def _state_facts(self, module: ModuleOp) -> None:
+        from sassir.rewrite.kernels import arch_of
+        from sassir.translate.facts import attach_facts, with_facts
+        from sassir.translate.facts_file import facts_from, kernels_of, stated_facts
+
+        arch, kernels = arch_of(module), kernels_of(module)
+        known = stated_facts(self.args.facts, kernels, arch)
+        if self.args.facts_from is not None:
+            known = with_facts(facts_from(self.args.facts_from, kernels, arch), known)
+        attach_facts(module, known)
 
     def prepare_output(self) -> IO[str]:
         self.output, self.binary = _Output(), b""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sassir.cli.extract import check_target, read_file
+from sassir.cli.facts import add_facts_argument
 from sassir.cli.verify import add_gpu_arguments, choose_launches, lines, open_worker
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from sassir.gpu import Worker
     from sassir.gpu.statistics import Comparison
     from sassir.optimize import Optimised, Pipeline
+    from sassir.translate.facts import KnownFacts
     from sassir.verify.ladder import Rung
     from sassir.verify.report import Report
 
@@ -31,7 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", help="which cubin of a file with several, for example sm_90")
     parser.add_argument("--launch", type=Path, metavar="TOML", help="launch file: gives facts, and launches to verify and measure with")
     parser.add_argument("--case", metavar="NAME", help="the launch that the result is for (default: the first one)")
-    parser.add_argument("-p", "--pipeline", help="default (no facts), launch, or a TOML file (default: launch with --launch)")
+    add_facts_argument(parser)
+    parser.add_argument("-p", "--pipeline", help="default (no launch), launch, or a TOML file (default: launch with --launch or --facts)")
     parser.add_argument("--kernel", action="append", default=[], metavar="NAME", help="only this kernel; repeatable")
     add_gpu_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, help="where to write the cubin (default: FILE.opt.cubin)")
@@ -49,18 +52,21 @@ class _Job(NamedTuple):
     file: LaunchFile | None
     case: Launch | None
     """The launch whose facts are used."""
+    stated: Facts | None
+    """What holds in all launches of the file."""
+    given: KnownFacts
+    """What --facts says of each kernel."""
     worker: Worker | None
     """The GPU, if there is one for this code and launches to run on it."""
-
-    @property
-    def stated(self) -> Facts | None:
-        return self.file.facts if self.file is not None else None
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a table and the layers of verification. Returns 1, and writes the original, if the result does not hold."""
     from sassir.cli.optimize_table import Gains, as_json, print_table
+    from sassir.cubin.summary import summarise
     from sassir.optimize import optimise_or_keep, read_pipeline
+    from sassir.translate.facts import stated_with
+    from sassir.translate.facts_file import stated_facts
     from sassir.verify.certificate import certificate
 
     output = args.output or args.file.with_suffix(".opt.cubin")
@@ -70,12 +76,14 @@ def run(args: argparse.Namespace) -> int:
     cubin = select_cubin(read_file(args.file), str(args.file), args.arch)
     file = read_launch_file(args.launch) if args.launch is not None else None
     chosen = file.launch(args.case or next(iter(file.launches))) if file is not None else None
-    pipeline = read_pipeline(args.pipeline or ("launch" if file is not None else "default"))
+    given = stated_facts(args.facts, {k.name: k.parameters for k in summarise(cubin).kernels} if args.facts else {}, cubin.arch)
+    stated = stated_with(file.facts, file.launches.values(), given, cubin.arch) if file is not None else None
+    pipeline = read_pipeline(args.pipeline or ("launch" if file is not None or given else "default"))
     with ExitStack() as stack:
         worker, remark = _find_worker(args, cubin.arch, file, stack)
         case = chosen if pipeline.name != "default" else None
-        job = _Job(cubin.data, str(args.file), cubin.arch, pipeline, args.kernel, file, case, worker)
-        made, predicted = optimise_or_keep(job.original, job.where, pipeline, job.stated, case, args.kernel)
+        job = _Job(cubin.data, str(args.file), cubin.arch, pipeline, args.kernel, file, case, stated, given, worker)
+        made, predicted = optimise_or_keep(job.original, job.where, pipeline, job.stated, case, args.kernel, given)
         made, report, measured = _try(job, made)
     gains = Gains(predicted, measured, file.launches if file is not None else {})
     print_table(job.original, made, gains, chosen)
@@ -113,16 +121,17 @@ def _try(job: _Job, made: Optimised) -> tuple[Optimised, Report, Mapping[str, Co
     from sassir.optimize import give_back
 
     report = _verify(job, made)
-    if job.worker is None or job.file is None or report.verdict == "fails":
+    if job.worker is None or job.file is None or job.stated is None or report.verdict == "fails":
         return made, report, {}
     from sassir.gpu.gain import measured_gains, slower_kernels
     from sassir.verify.assumptions import broken_fact
 
     names = job.file.timed or job.file.launches
     timed = [job.file.launch(name) for name in names]
-    launches = [launch for launch in timed if broken_fact(made.assumptions, launch, job.file.facts, job.arch) is None]
+    launches = [launch for launch in timed if broken_fact(made.assumptions, launch, job.stated, job.arch) is None]
     measured = measured_gains(job.worker, job.original, made.cubin, launches)
-    kept = give_back(made, slower_kernels(measured, launches), job.original, job.where, job.pipeline, job.stated, job.case)
+    slower = slower_kernels(measured, launches)
+    kept = give_back(made, slower, job.original, job.where, job.pipeline, job.stated, job.case, job.given)
     return kept, report if kept is made else _verify(job, kept), measured
 
 
@@ -130,15 +139,16 @@ def _verify(job: _Job, made: Optimised) -> Report:
     """Climb the ladder with the result; where it is for one launch that is too large to emulate, with what the same pipeline
     makes for the small launches of the file as well."""
     from sassir.optimize import optimise_cubin
+    from sassir.translate.facts import known_facts
     from sassir.verify.assumptions import broken_fact
     from sassir.verify.differential import Original
     from sassir.verify.ladder import verify_pair
-    from sassir.verify.report import Report
+    from sassir.verify.report import Layer, Report
 
     known = Original(job.original, job.where)
-    if job.file is None:
+    if job.file is None or job.stated is None:
         return verify_pair(known, made.cubin, [], assumptions=made.assumptions)
-    small, facts = choose_launches(job.file, None), job.file.facts
+    small, facts = choose_launches(job.file, None), job.stated
     meant = [launch for launch in small if broken_fact(made.assumptions, launch, facts, job.arch) is None]
     report = verify_pair(known, made.cubin, meant, facts, assumptions=made.assumptions, more=_gpu_rung(job))
     if job.case is None or not any(made.assumptions.values()):
@@ -146,7 +156,12 @@ def _verify(job: _Job, made: Optimised) -> Report:
     layers = [layer for layer in report.layers if meant or layer.name != "emulator"]
     kept = [outcome.kernel for outcome in made.outcomes if not outcome.changed]
     for launch in small:
-        other = optimise_cubin(job.original, job.where, job.pipeline, facts, launch, job.kernels, kept)
+        try:
+            known_facts(job.arch, launch, facts, job.given)
+        except LaunchError as error:
+            layers.append(Layer("emulator", "skipped", f"launch {launch.name} is none that --facts is about: {error}"))
+            continue
+        other = optimise_cubin(job.original, job.where, job.pipeline, facts, launch, job.kernels, kept, job.given)
         found = verify_pair(known, other.cubin, [launch], facts, assumptions=other.assumptions)
         emulated = [layer for layer in found.layers if layer.name == "emulator"]
         layers += [layer._replace(detail=f"made for launch {launch.name}: {layer.detail}") for layer in emulated]

@@ -1,26 +1,23 @@
 """Reader of launch files: TOML that says how a kernel file is launched. The format is described in docs/launch-files.md.
 
-    [launches]
-    full = { n = 33554432, blocks = 2112 }
-    tail = { n = 1000, blocks = 3 }
+[launches]
+full = { n = 33554432, blocks = 2112 }
+tail = { n = 1000, blocks = 3 }
 
-    [buffers]
-    x = { dtype = "f32", shape = "n", role = "in", fill = "uniform(-1, 1)" }
-    y = { dtype = "f32", shape = "n", role = "inout", fill = "uniform(-1, 1)" }
+[buffers]
+x = { dtype = "f32", shape = "n", role = "in", fill = "uniform(-1, 1)" }
+y = { dtype = "f32", shape = "n", role = "inout", fill = "uniform(-1, 1)" }
 
-    [[steps]]
-    kernel = "saxpy"
-    grid = "blocks"
-    block = 256
-    arguments = [{ i32 = "n" }, { f32 = 1.5 }, "x", "y"]
+[[steps]]
+kernel = "saxpy"
+grid = "blocks"
+block = 256
+arguments = [{ i32 = "n" }, { f32 = 1.5 }, "x", "y"]
 """
 
 from __future__ import annotations
 
-import math
-import tomllib
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
@@ -28,27 +25,23 @@ from typing import Any, TypeVar, cast, get_args
 from sassir.errors import LaunchError
 from sassir.launch.data import GENERATORS, STORAGE
 from sassir.launch.expression import Number, evaluate, evaluate_call
-from sassir.launch.records import WORK, Argument, Buffer, Dim3, Facts, Launch, LaunchFile, Role, Scalar, Step, Tolerance
+from sassir.launch.records import WORK, Argument, Buffer, Facts, Launch, LaunchFile, Role, Scalar, Step, Tolerance
+from sassir.launch.tables import MAX_GRID, Sizes, Table, check_keys, load_toml, place, read_block, read_dim3, table_of, whole
 
-Table = Mapping[str, Any]
-Sizes = Mapping[str, Number]
 Flags = TypeVar("Flags", Facts, Tolerance)
 
-MAX_BLOCK = (1024, 1024, 64)
-MAX_BLOCK_THREADS = 1024
-MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_CLUSTER = (16, 16, 16)
 
 
 def read_launch_file(path: str | Path) -> LaunchFile:
     """Every launch of the file, evaluated and checked. Raises LaunchError with file, launch and key."""
     path = Path(path)
-    with _place(str(path)):
-        document = _load(path)
+    with place(str(path)):
+        document = load_toml(path, "launch file")
         keys = {"seed", "timed", "sizes", "symbols", "fill", "work", "facts", "tolerance"}
-        _check_keys(document, required={"launches", "buffers", "steps"}, optional=keys)
-        launches = _table(document, "launches")
-        for name in _table(document, "fill"):
+        check_keys(document, required={"launches", "buffers", "steps"}, optional=keys)
+        launches = table_of(document, "launches")
+        for name in table_of(document, "fill"):
             if name not in launches:
                 raise LaunchError(f"fill.{name}: there is no launch {name!r}; there are {', '.join(launches)}")
         timed = document.get("timed", [*launches])
@@ -66,56 +59,25 @@ def read_launch_file(path: str | Path) -> LaunchFile:
 def read_launch(path: str | Path, name: str, sizes: Mapping[str, Number]) -> Launch:
     """The launch `name` of the file with other values for some of its sizes. Raises LaunchError."""
     path = Path(path)
-    with _place(str(path)):
-        document = _load(path)
-        launches = _table(document, "launches")
+    with place(str(path)):
+        document = load_toml(path, "launch file")
+        launches = table_of(document, "launches")
         if name not in launches:
             raise LaunchError(f"no launch {name!r}; there are {', '.join(launches)}")
-        if unknown := sizes.keys() - _table(launches, name).keys() - _table(document, "sizes").keys():
-            raise LaunchError(f"launch {name!r} has no size {min(unknown)!r}; it has {', '.join(_table(launches, name))}")
+        if unknown := sizes.keys() - table_of(launches, name).keys() - table_of(document, "sizes").keys():
+            raise LaunchError(f"launch {name!r} has no size {min(unknown)!r}; it has {', '.join(table_of(launches, name))}")
         return _read_launch({**document, "launches": {name: {**launches[name], **sizes}}}, name)
 
 
-def _load(path: Path) -> Table:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise LaunchError(f"cannot read the launch file: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise LaunchError(f"cannot read the launch file: {error}") from error
-
-
-@contextmanager
-def _place(place: str) -> Generator[None]:
-    try:
-        yield
-    except LaunchError as error:
-        raise error.at(place) from error
-
-
-def _check_keys(table: Table, required: set[str], optional: set[str]) -> None:
-    if missing := required - table.keys():
-        raise LaunchError(f"the key {min(missing)!r} is missing")
-    if unknown := table.keys() - required - optional:
-        raise LaunchError(f"unknown key {min(unknown)!r}; known: {', '.join(sorted(required | optional))}")
-
-
-def _table(document: Table, key: str) -> Table:
-    value = document.get(key, {})
-    if not isinstance(value, dict):
-        raise LaunchError(f"{key}: expected a table, found {value!r}")
-    return cast(Table, value)
-
-
 def _read_launch(document: Table, name: str) -> Launch:
-    with _place(f"launches.{name}"):
+    with place(f"launches.{name}"):
         sizes = _read_sizes(document, name)
-        fills = _table(_table(document, "fill"), name)
-        buffers = {key: _read_buffer(document, key, sizes, fills.get(key)) for key in _table(document, "buffers")}
+        fills = table_of(table_of(document, "fill"), name)
+        buffers = {key: _read_buffer(document, key, sizes, fills.get(key)) for key in table_of(document, "buffers")}
         if unknown := fills.keys() - buffers.keys():
             raise LaunchError(f"fill.{name} names the unknown buffer {min(unknown)!r}; there are {', '.join(buffers)}")
         steps = tuple(_read_step(step, i, buffers, sizes) for i, step in enumerate(document["steps"]))
-        symbols = tuple((symbol, _find(buffers, buffer, f"symbols.{symbol}")) for symbol, buffer in _table(document, "symbols").items())
+        symbols = tuple((symbol, _find(buffers, buffer, f"symbols.{symbol}")) for symbol, buffer in table_of(document, "symbols").items())
         used = {argument.name for step in steps for argument in step.arguments if isinstance(argument, Buffer)}
         if idle := buffers.keys() - used - {buffer.name for _, buffer in symbols}:
             raise LaunchError(f"no step uses the buffer {min(idle)!r}; pass it as an argument or remove it")
@@ -124,27 +86,27 @@ def _read_launch(document: Table, name: str) -> Launch:
 
 def _read_sizes(document: Table, name: str) -> Sizes:
     sizes: dict[str, Number] = {}
-    for key, value in _table(document["launches"], name).items():
-        with _place(key):
+    for key, value in table_of(document["launches"], name).items():
+        with place(key):
             sizes[key] = evaluate(value, sizes)
-    for key, value in _table(document, "sizes").items():
+    for key, value in table_of(document, "sizes").items():
         if key not in sizes:
-            with _place(f"sizes.{key}"):
+            with place(f"sizes.{key}"):
                 sizes[key] = evaluate(value, sizes)
     return sizes
 
 
 def _read_work(document: Table, sizes: Sizes) -> Mapping[str, int]:
-    with _place("work"):
-        table = _table(document, "work")
-        _check_keys(table, required=set(), optional=set(WORK))
-        return {key: _whole(amount, sizes, key) for key, amount in table.items()}
+    with place("work"):
+        table = table_of(document, "work")
+        check_keys(table, required=set(), optional=set(WORK))
+        return {key: whole(amount, sizes, key) for key, amount in table.items()}
 
 
 def _read_buffer(document: Table, name: str, sizes: Sizes, fill: object) -> Buffer:
-    with _place(f"buffers.{name}"):
-        table = _table(document["buffers"], name)
-        _check_keys(table, required={"dtype", "shape", "role"}, optional={"fill"})
+    with place(f"buffers.{name}"):
+        table = table_of(document["buffers"], name)
+        check_keys(table, required={"dtype", "shape", "role"}, optional={"fill"})
         dtype, role, shape = table["dtype"], table["role"], table["shape"]
         if dtype not in STORAGE:
             raise LaunchError(f"dtype: unknown element type {dtype!r}; known: {', '.join(STORAGE)}")
@@ -158,20 +120,18 @@ def _read_buffer(document: Table, name: str, sizes: Sizes, fill: object) -> Buff
         if generator not in GENERATORS:
             raise LaunchError(f"fill: unknown generator {generator!r}; known: {', '.join(GENERATORS)}")
         extents = cast(list[object], shape) if isinstance(shape, list) else [shape]
-        seed = _whole(document.get("seed", 1), {}, "seed")
-        return Buffer(name, dtype, tuple(_whole(extent, sizes, "shape") for extent in extents), role, generator, arguments, seed)
+        seed = whole(document.get("seed", 1), {}, "seed")
+        return Buffer(name, dtype, tuple(whole(extent, sizes, "shape") for extent in extents), role, generator, arguments, seed)
 
 
 def _read_step(table: Table, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Step:
-    with _place(f"steps[{index}]"):
-        _check_keys(table, required={"kernel", "grid", "block", "arguments"}, optional={"shared", "cluster", "cooperative"})
-        block = _read_dim3(table["block"], sizes, "block", MAX_BLOCK)
-        if math.prod(block) > MAX_BLOCK_THREADS:
-            raise LaunchError(f"block: {math.prod(block)} threads; a block has at most {MAX_BLOCK_THREADS}")
-        grid = _read_dim3(table["grid"], sizes, "grid", MAX_GRID)
-        shared = _whole(table.get("shared", 0), sizes, "shared")
+    with place(f"steps[{index}]"):
+        check_keys(table, required={"kernel", "grid", "block", "arguments"}, optional={"shared", "cluster", "cooperative"})
+        block = read_block(table["block"], sizes)
+        grid = read_dim3(table["grid"], sizes, "grid", MAX_GRID)
+        shared = whole(table.get("shared", 0), sizes, "shared")
         arguments, structs = _read_arguments(table["arguments"], buffers, sizes)
-        cluster = _read_dim3(table["cluster"], sizes, "cluster", MAX_CLUSTER) if "cluster" in table else None
+        cluster = read_dim3(table["cluster"], sizes, "cluster", MAX_CLUSTER) if "cluster" in table else None
         if cluster and any(blocks % extent for blocks, extent in zip(grid, cluster, strict=True)):
             raise LaunchError(f"cluster: the grid {grid} is not a multiple of {cluster}")
         cooperative = table.get("cooperative", False)
@@ -192,7 +152,7 @@ def _read_arguments(table: Any, buffers: Mapping[str, Buffer], sizes: Sizes) -> 
 
 
 def _read_argument(argument: object, index: int, buffers: Mapping[str, Buffer], sizes: Sizes) -> Buffer | Scalar:
-    with _place(f"arguments[{index}]"):
+    with place(f"arguments[{index}]"):
         match argument:
             case str(name):
                 return _find(buffers, name, "buffer")
@@ -207,22 +167,6 @@ def _read_argument(argument: object, index: int, buffers: Mapping[str, Buffer], 
                 raise LaunchError(f'expected the name of a buffer or a scalar such as {{ i32 = "n" }}, or a list of them, not {argument!r}')
 
 
-def _read_dim3(value: object, sizes: Sizes, key: str, limits: Dim3) -> Dim3:
-    extents = [_whole(extent, sizes, key) for extent in (cast(list[object], value) if isinstance(value, list) else [value])]
-    x, y, z = (*extents, 1, 1, 1)[:3]
-    if len(extents) > 3 or not all(1 <= extent <= limit for extent, limit in zip((x, y, z), limits, strict=True)):
-        raise LaunchError(f"{key}: {extents} is not up to three counts from 1 to {limits}")
-    return x, y, z
-
-
-def _whole(value: object, sizes: Sizes, key: str) -> int:
-    with _place(key):
-        number = evaluate(value, sizes)
-        if number != int(number) or number < 0:
-            raise LaunchError(f"{value!r} is {number}, not a whole number from 0")
-        return int(number)
-
-
 def _find(buffers: Mapping[str, Buffer], name: object, key: str) -> Buffer:
     if name not in buffers:
         raise LaunchError(f"{key}: unknown buffer {name!r}; there are {', '.join(buffers)}")
@@ -232,10 +176,10 @@ def _find(buffers: Mapping[str, Buffer], name: object, key: str) -> Buffer:
 def _read_flags(document: Table, key: str, record: type[Flags]) -> Flags | None:
     if key not in document:
         return None
-    with _place(key):
-        table = _table(document, key)
+    with place(key):
+        table = table_of(document, key)
         defaults = {f.name: f.default for f in fields(record)}
-        _check_keys(table, required=set(), optional=set(defaults))
+        check_keys(table, required=set(), optional=set(defaults))
         for name, value in table.items():
             if isinstance(value, bool) != isinstance(defaults[name], bool) or not isinstance(value, int | float):
                 raise LaunchError(f"{name}: {value!r} is not of the kind of its default, {defaults[name]!r}")

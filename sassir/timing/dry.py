@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -47,12 +48,14 @@ class _Watched(NamedTuple):
 def dry_traffic(kernel: KernelOp, arch: str, first_level: int) -> dict[int, Traffic]:
     """By the offset of a memory instruction, what it moves on average, in the block that comes first.
 
-    The facts of `kernel` must have a block; without one nothing is known. `first_level`: bytes of L1 for one block.
+    The facts of `kernel` must have a block and the size of each buffer; without these nothing is known. `first_level`: bytes of L1
+    for one block.
     """
     facts = facts_of(kernel)
-    if facts.block is None or kernel.fixed is not None:
+    sizes = [p.nbytes for p in facts.pointers if p.nbytes is not None]
+    if facts.block is None or kernel.fixed is not None or len(sizes) < len(facts.pointers):
         return {}
-    starts, words = _buffers(facts)
+    starts, words = _buffers(facts, sizes)
     watched = {op: found for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and (found := _watched(op))}
     cache, moves, executions = Cache(first_level), dict[int, Moves](), dict[int, int]()
     lanes = np.arange(math.prod(facts.block), dtype=np.int64)
@@ -75,19 +78,19 @@ def dry_traffic(kernel: KernelOp, arch: str, first_level: int) -> dict[int, Traf
     known = Propagation(kernel, replace(facts, words=(*facts.words, *words)), arch)
     dry_run(kernel, known, facts.block, watched.keys(), visit)
     blocks = math.prod(facts.grid) if facts.grid is not None else 1
-    shares = memory_shares(moves.values(), [float(p.nbytes) for p in facts.pointers], blocks)
+    shares = memory_shares(moves.values(), [float(size) for size in sizes], blocks)
     return {offset: found.traffic(executions[offset], shares) for offset, found in moves.items()}
 
 
-def _buffers(facts: KernelFacts) -> tuple[Numbers, list[tuple[int, int]]]:
+def _buffers(facts: KernelFacts, sizes: Sequence[int]) -> tuple[Numbers, list[tuple[int, int]]]:
     """The low words of the addresses of buffers, and the words of the parameters that hold them."""
     starts: list[int] = []
     words: list[tuple[int, int]] = []
     place = _FIRST
-    for pointer in facts.pointers:
+    for pointer, size in zip(facts.pointers, sizes, strict=True):
         starts.append(place)
         words += [(pointer.offset, place & 0xFFFFFFFF), (pointer.offset + 4, _HIGH)]
-        place += -(-pointer.nbytes // _ALIGNMENT) * _ALIGNMENT
+        place += -(-size // _ALIGNMENT) * _ALIGNMENT
     return np.array(starts or [0], np.int64), words
 
 

@@ -13,17 +13,19 @@ from sassir.asm.program import Function
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.host import select_cubin
 from sassir.cubin.summary import KernelSummary, summarise
+from sassir.dialect.facts import KernelFacts
 from sassir.errors import LaunchError
 from sassir.launch import Facts, Launch
 from sassir.machine import machine
 from sassir.machine.hierarchy import HIERARCHIES, Hierarchy
+from sassir.rewrite.kernels import arch_of
 from sassir.timing.graph import call_free
 from sassir.timing.known import Known, known_of
 from sassir.timing.predict import Prediction, Shape, predict
 from sassir.timing.profile import TRIPS, Profile, static_profile
 from sassir.translate.branches import JumpTables
 from sassir.translate.cubin import jump_tables, read_module, read_program
-from sassir.translate.facts import attach_facts, launch_facts
+from sassir.translate.facts import NOTHING_KNOWN, KnownFacts, attach_facts, known_facts
 from sassir.translate.flow import Flow, find_flow
 
 THREADS = 256
@@ -62,30 +64,36 @@ def predict_static(
     facts: Facts | None = None,
     trips: int = TRIPS,
     arch: str | None = None,
+    given: KnownFacts = NOTHING_KNOWN,
 ) -> list[Prediction]:
     """The timing of each kernel, or of each step of `launch`, from the code and the facts of the launch alone; see `static_profile`.
 
-    Without a launch: blocks of as many threads as the kernel is made for, else 256, one for each place on the GPU.
+    `given`: other facts of kernels. Without a launch, and without such facts of block and grid: blocks of as many threads as the
+    kernel is made for, else 256, one for each place on the GPU.
     Raises SassirError for a file that cannot be read, LaunchError for a kernel that is not in it.
     """
     kernels = {kernel.function.name: kernel for kernel in read_kernels(data, where, arch)}
     module = read_module(data, where, arch)
-    if launch is not None:
-        attach_facts(module, launch_facts(launch, facts or Facts(), next(iter(kernels.values())).arch))
-    shapes = shapes_of(kernels, launch, where)
+    attach_facts(module, known_facts(arch_of(module), launch, facts, given))
+    shapes = shapes_of(kernels, launch, where, given)
     sizes = dict.fromkeys(kernels, 0) | {name: first_level(kernels[name], shape) for name, shape in shapes}
     known = known_of(module, sizes)
     return [predict_kernel(kernels[name], shape, _static(kernels[name], known[name], trips)) for name, shape in shapes]
 
 
 def predicted_gains(
-    original: bytes, candidate: bytes, where: str = "<bytes>", launch: Launch | None = None, facts: Facts | None = None
+    original: bytes,
+    candidate: bytes,
+    where: str = "<bytes>",
+    launch: Launch | None = None,
+    facts: Facts | None = None,
+    given: KnownFacts = NOTHING_KNOWN,
 ) -> dict[str, float]:
     """By kernel, how many times as fast the candidate is, by `predict_static`: in its first launch of `launch`, or on a full GPU.
 
     A kernel has no answer if nobody says how often a loop runs, unless the candidate has the same loop. Raises as `predict_static`.
     """
-    pairs = [predict_static(data, where, launch, facts) for data in (original, candidate)]
+    pairs = [predict_static(data, where, launch, facts, given=given) for data in (original, candidate)]
     before, after = ({p.kernel: p for p in reversed(found)} for found in pairs)
     both = [(before[kernel], after[kernel]) for kernel in before if kernel in after]
     return {old.kernel: old.microseconds / new.microseconds for old, new in both if old.comparable(new)}
@@ -136,10 +144,15 @@ def hierarchy_of(arch: str) -> Hierarchy:
     return HIERARCHIES[machine(arch).arch]
 
 
-def shapes_of(kernels: Mapping[str, Kernel], launch: Launch | None, where: str) -> Sequence[tuple[str, Shape]]:
-    """What is launched, in order: kernel and shape; without a launch every kernel, with as many blocks as fit. Raises LaunchError."""
+def shapes_of(
+    kernels: Mapping[str, Kernel], launch: Launch | None, where: str, given: KnownFacts = NOTHING_KNOWN
+) -> Sequence[tuple[str, Shape]]:
+    """What is launched, in order: kernel and shape; without a launch every kernel, as `given` or with as many blocks as fit.
+
+    Raises LaunchError.
+    """
     if launch is None:
-        return [(name, _full(kernel)) for name, kernel in kernels.items()]
+        return [(name, _full(kernel, given.get(name, KernelFacts()))) for name, kernel in kernels.items()]
     missing = [step.kernel for step in launch.steps if step.kernel not in kernels]
     if missing:
         raise LaunchError(f"{where}: no kernel {missing[0]!r}, which the launch starts; there are {', '.join(kernels)}")
@@ -150,12 +163,13 @@ def _shape(summary: KernelSummary, blocks: int, threads: int, shared: int = 0) -
     return Shape(blocks, threads, summary.registers or REGISTERS, summary.shared + shared, summary.barriers)
 
 
-def _full(kernel: Kernel) -> Shape:
-    """As many blocks as fit on the GPU at a time."""
-    summary = kernel.summary
-    threads = math.prod(summary.required_threads or summary.max_threads or (THREADS,))
-    fitting = occupancy(kernel.arch, summary.registers or REGISTERS, summary.shared, threads, summary.barriers).blocks
-    return _shape(summary, max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors, threads)
+def _full(kernel: Kernel, facts: KernelFacts) -> Shape:
+    """As many blocks as fit on the GPU at a time, where `facts` do not tell."""
+    summary, shared = kernel.summary, facts.shared or 0
+    threads = math.prod(facts.block or summary.required_threads or summary.max_threads or (THREADS,))
+    fitting = occupancy(kernel.arch, summary.registers or REGISTERS, summary.shared + shared, threads, summary.barriers).blocks
+    full = max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors
+    return _shape(summary, full if facts.grid is None else math.prod(facts.grid), threads, shared)
 
 
 def _static(kernel: Kernel, known: Known, assumed: int) -> Profile:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from xdsl.dialects.builtin import ModuleOp
 
-from sassir.dialect.facts import KernelFacts, facts_of, used_facts
+from sassir.dialect.facts import KernelFacts, WordRange, facts_of, used_facts
 from sassir.dialect.operations import KernelOp
 from sassir.launch import Facts, Launch
 from sassir.translate.facts import launch_facts
 
 _SIMPLE = ("block", "grid", "shared", "noalias", "contract", "ftz", "approx")
-"""Facts that are fields of `KernelFacts`; the others are words, and what pointers are multiples of."""
+"""Facts that are fields of `KernelFacts`; the others are words, ranges of words, and what pointers are multiples of."""
 
 
 class Assumption(NamedTuple):
@@ -23,13 +23,14 @@ class Assumption(NamedTuple):
     facts: KernelFacts
     """All that was known when it was made."""
     used: tuple[str, ...]
-    """The names of those that it relies on, `block`, `word 0x210`, …; see `sassir.dialect.facts.record_use`."""
+    """The names of those that it relies on, `block`, `word 0x210`, `range 0x228`, …; see `sassir.dialect.facts.record_use`."""
 
     def relied(self) -> KernelFacts:
         """Those facts and no others; pointers are kept as they are."""
         words = tuple([word for word in self.facts.words if f"word {word[0]:#x}" in self.used])
+        ranges = tuple([known for known in self.facts.ranges if known.use in self.used])
         absent = {name: getattr(KernelFacts(), name) for name in _SIMPLE if name not in self.used}
-        return replace(self.facts, words=words, **absent)
+        return replace(self.facts, words=words, ranges=ranges, **absent)
 
 
 Assumptions = Mapping[str, Assumption]
@@ -55,6 +56,8 @@ def broken_fact(assumptions: Assumptions, launch: Launch, stated: Facts, arch: s
 
 def _implies(found: object, expected: object, name: str) -> bool:
     """Whether a fact that is `found` makes the one that was assumed hold."""
+    if isinstance(found, WordRange) and isinstance(expected, WordRange):
+        return expected.low <= found.low and found.high <= expected.high
     if name.startswith("align ") and isinstance(found, int) and isinstance(expected, int):
         return found % expected == 0
     return found == expected
@@ -65,6 +68,8 @@ def _value(name: str, facts: KernelFacts) -> object:
     kind, _, offset = name.partition(" ")
     if kind == "word":
         return dict(facts.words).get(int(offset, 16))
+    if kind == "range":
+        return facts.word(int(offset, 16))
     if kind == "align":
         return {p.offset: p.align for p in facts.pointers}.get(int(offset, 16))
     if kind not in _SIMPLE:

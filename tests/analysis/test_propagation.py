@@ -10,7 +10,7 @@ from xdsl.ir import Region, SSAValue
 from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
 from sassir.analysis.ranges import Range
-from sassir.dialect.facts import KernelFacts
+from sassir.dialect.facts import KernelFacts, WordRange
 from sassir.dialect.operations import KernelOp
 
 Parse = Callable[[str], Region]
@@ -66,6 +66,27 @@ def test_a_value_that_grows_goes_through_many_blocks(known: Known) -> None:
     )
     assert ranges(f"v{count}") == Range(5, 7)
     assert ranges("x") == Range(8, 8)
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (KernelFacts(words=((0x228, 500),)), {"": 500, "U8": 244, "S8": 2**32 - 12, "U16": 500, "S16": 500}),
+        (KernelFacts(words=((0x228, -3 & 0xFFFFFFFF),)), {"": 2**32 - 3, "U8": 253, "S8": 2**32 - 3, "U16": 0xFFFD, "S16": 2**32 - 3}),
+        (KernelFacts(ranges=(WordRange(0x228, 3, 5),)), dict.fromkeys(("", "U8", "S8", "U16", "S16"), (3, 5))),
+        (KernelFacts(ranges=(WordRange(0x228, 3, 500),)), {"": (3, 500), "U8": (0, 255), "S8": (0, 2**32 - 1), "U16": (3, 500)}),
+        (KernelFacts(ranges=(WordRange(0x228, -5, -3),)), {"": (2**32 - 5, 2**32 - 3), "U8": (0, 255), "S16": (0, 2**32 - 1)}),
+        (KernelFacts(ranges=(WordRange(0x228, -5, 3),)), {"": (0, 2**32 - 1), "U16": (0, 0xFFFF)}),
+    ],
+    ids=str,
+)
+def test_a_narrow_load_takes_the_low_bits_of_a_word(parse: Parse, facts: KernelFacts, expected: dict[str, int | tuple[int, int]]) -> None:
+    for modifiers, number in expected.items():
+        kernel = parse(f'%x = sass.ldc{f"<{chr(34)}{modifiers}{chr(34)}>" if modifiers else ""} "=R, c[0x0][0x228]"()').parent_op()
+        assert isinstance(kernel, KernelOp)
+        load = next(op for op in kernel.walk() if op.name == "sass.ldc")
+        found = Propagation(kernel, facts, "sm_90").range(load.results[0])
+        assert found == (Range(number, number) if isinstance(number, int) else number), modifiers
 
 
 def test_it_is_kept_until_something_changes(known: Known) -> None:

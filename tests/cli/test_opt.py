@@ -235,3 +235,35 @@ def test_a_pass_of_ones_own_needs_one_file(opt: Run, tmp_path: Path) -> None:
     assert after.count('sass.mov "=R, $R"') - before.count('sass.mov "=R, $R"') == before.count('"=R, RZ, RZ, $R"') > 0
     (tmp_path / "empty.py").write_text("x = 1")
     assert "no pass; expected a subclass" in opt(kernel, "--load-pass", tmp_path / "empty.py")[2]
+
+
+def test_facts_are_those_of_files_of_text_and_of_a_launch(opt: Run, tmp_path: Path) -> None:
+    saxpy, toml = ROOT / "examples" / "saxpy.sm_90.cubin", tmp_path / "facts.toml"
+    toml.write_text('["*"]\nnoalias = true\n[saxpy]\nparameters = { 0 = { min = 1, max = 9 }, 3 = { align = 16 } }\n')
+    stated = "word 0x210 in [1, 9], pointer 0x220 align 16, noalias"
+    assert f"#sass.facts<block = [64, 1, 1], {stated}>" in opt(saxpy, "--facts", toml, "--facts", "block = [64, 1, 1]")[1]
+    launch = ROOT / "examples" / "saxpy.toml"
+    assert "#sass.facts<block = [256, 1, 1], grid = [40, 1, 1], shared = 0, word 0x210 = 0x2710" in opt(saxpy, "--facts-from", launch)[1]
+    one = opt(saxpy, "--facts-from", f"{launch}:one", "--facts", toml)[1]
+    assert "grid = [1, 1, 1], shared = 0, word 0x210 = 0x1, word 0x214 = 0x3fc00000, pointer 0x218" in one
+    status, out, err = opt(saxpy, "--facts-from", launch, "--facts", toml)
+    assert (status, out) == (1, "")
+    assert err == "error: kernel saxpy: word 0x210 is said to be in [10000, 10000], and in [1, 9]\n"
+
+
+def test_a_pipeline_uses_the_facts(opt: Run) -> None:
+    saxpy = ROOT / "examples" / "saxpy.sm_90.cubin"
+    passes = ("-p", "sass-virtualise,sass-specialize")
+    text = "block = [256, 1, 1], grid = [4, 1, 1], word 0x210 in [{}, 4096]"
+    enough, less = (opt(saxpy, "--facts", text.format(least), *passes)[1] for least in (1024, 1023))
+    assert "sass.isetp" not in enough
+    assert 'sass.used_facts = ["block", "grid", "range 0x210"]' in enough
+    assert "sass.isetp" in less
+    assert 'sass.used_facts = ["block", "grid"]' in less
+
+
+def test_a_listing_has_no_parameters_to_state_facts_of(opt: Run, tmp_path: Path) -> None:
+    toml, listing = tmp_path / "facts.toml", ROOT / "tests" / "filecheck" / "passes" / "state_facts.sass"
+    toml.write_text("[k]\nparameters.0 = 1\n")
+    expected = f"error: {toml}: k: parameters.0: there is no such parameter; the kernel has no parameters, as far as the file says\n"
+    assert opt(listing, "--facts", toml) == (1, "", expected)

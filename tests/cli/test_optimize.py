@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,54 @@ def test_on_a_gpu_it_is_verified_and_measured(tmp_path: Path, capsys: pytest.Cap
     assert [layer["verdict"] for layer in certificate["layers"] if layer["name"] == "gpu"] == ["holds"]
     assert certificate["kernels"]["saxpy"]["measured"]["medium"]["ratio"] > 0
     assert "µs" in capsys.readouterr().out
+
+
+def test_the_docs_show_what_facts_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    section = (ROOT / "docs" / "launch-files.md").read_text().split("## Facts")[1]
+    _, toml, _, session, *_ = section.split("```")
+    command, expected = session.strip().splitlines()
+    (tmp_path / "saxpy.facts.toml").write_text(toml.removeprefix("toml"))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    assert main([*command.removeprefix("$ sassir ").split(), "--no-gpu"]) == 0
+    text = capsys.readouterr().out
+    assert expected in text.splitlines()
+    assert text.splitlines()[-1] == "undecided"
+    used = json.loads(Path("faster.json").read_text())["facts"]["used"]["saxpy"]
+    assert f"saxpy relies on {', '.join(used['names'])}" == expected
+    assert used["known"]["ranges"] == [[0x210, 1 << 20, (1 << 31) - 1]]
+    new = view("faster.cubin", capsys)
+    assert "ISETP" in view("examples/saxpy.sm_90.cubin", capsys)
+    assert "ISETP" not in new
+
+
+def view(path: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["view", path]) == 0
+    return capsys.readouterr().out
+
+
+def test_facts_hold_beside_those_of_the_launch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The launches `tail` and `one` have fewer elements than is stated; they are none to try the result with."""
+    status, _, certificate = run(tmp_path, "--no-gpu", "--facts", "word 0x210 in [5000, 20000]")
+    details = [layer["detail"] for layer in certificate["layers"] if layer["name"] == "emulator"]
+    assert status == 0
+    assert details[0].startswith("4 of 4 inputs")
+    assert details[1].startswith("made for launch medium: 4 of 4")
+    assert details[2].startswith("launch tail is none that --facts is about: kernel saxpy: word 0x210 is said to be in [1000, 1000]")
+    assert certificate["verdict"] == "holds"
+    capsys.readouterr()
+    assert main(["optimize", str(SAXPY), "--launch", str(SAXPY_LAUNCH), "-o", str(tmp_path / "x"), "--facts", "shared = 4"]) == 1
+    assert capsys.readouterr().err == "error: kernel saxpy: shared is said to be 0, and 4\n"
+    assert not (tmp_path / "x").exists()
+
+
+def test_noalias_from_the_command_line_counts_as_stated(tmp_path: Path) -> None:
+    """Else the emulator would try overlapping buffers, and no launch of the file would be one that the code is made for."""
+    launch = tmp_path / "plain.toml"
+    launch.write_text(SAXPY_LAUNCH.read_text().split("[facts]")[0])
+    *_, without = run(tmp_path, "--no-gpu", "--launch", str(launch))
+    *_, stated = run(tmp_path, "--no-gpu", "--launch", str(launch), "--facts", "noalias")
+    assert "noalias" not in without["facts"]["used"]["saxpy"]["names"]
+    assert "noalias" in stated["facts"]["used"]["saxpy"]["names"]
+    assert stated["facts"]["stated"]["noalias"] is True
+    assert stated["verdict"] == "holds"

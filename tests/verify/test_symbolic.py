@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from sassir.asm.parse import parse_instruction
-from sassir.dialect.facts import KernelFacts
+from sassir.dialect.facts import KernelFacts, WordRange
 from sassir.isa.semantics import Register, semantics
 from sassir.verify.report import Check
 
@@ -142,6 +142,21 @@ def test_facts_decide_what_would_not_be_decided_without_them() -> None:
     assert verdict(left, right).verdict == "undecided"
     assert verdict(left, right, KernelFacts(block=(256, 1, 1))).verdict == "holds"
     assert verdict((N, "MOV R0, R5"), ("MOV R0, 0x7",), KernelFacts(words=((0x220, 7),))).verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    ("compare", "low", "high", "expected"),
+    [
+        ("GT", 1, 4096, "holds"),
+        ("GT", 0, 4096, "undecided"),
+        ("LT", -5, -1, "holds"),
+        ("LT", -5, 0, "undecided"),
+        ("GE", 0, 2**31 - 1, "holds"),
+    ],
+)
+def test_a_range_decides_a_comparison(compare: str, low: int, high: int, expected: str) -> None:
+    left = (N, M, f"ISETP.{compare}.AND P0, PT, R5, RZ, PT", "SEL R0, R5, R6, P0")
+    assert verdict(left, (N, M, "MOV R0, R5"), KernelFacts(ranges=(WordRange(0x220, low, high),))).verdict == expected
 
 
 def test_no_block_is_larger_than_the_hardware_allows() -> None:

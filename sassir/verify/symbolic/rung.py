@@ -87,11 +87,12 @@ def known_words(facts: KernelFacts, arch: str) -> dict[int, int]:
     return dict(facts.words) | {first + 4 * i: n for first, dim3 in sizes for i, n in enumerate(dim3 or ())}
 
 
-def _bounds(facts: KernelFacts) -> Mapping[str, int]:
-    """What special registers stay below."""
-    found = {"SR_LANEID 0": 32}
+def _bounds(facts: KernelFacts) -> Mapping[str, range]:
+    """Which numbers special registers and words of the parameters can be."""
+    found = {f"c[0x0][{known.offset:#x}]": range(known.low, known.high + 1) for known in facts.ranges}
+    found["SR_LANEID 0"] = range(32)
     for name, extents in (("TID", facts.block or LARGEST_BLOCK), ("CTAID", facts.grid or LARGEST_GRID)):
-        found |= {f"SR_{name}.{axis} 0": n for axis, n in zip("XYZ", extents, strict=True)}
+        found |= {f"SR_{name}.{axis} 0": range(n) for axis, n in zip("XYZ", extents, strict=True)}
     return found
 
 

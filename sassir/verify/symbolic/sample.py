@@ -20,8 +20,8 @@ Memory = tuple[int, dict[int, int]]
 class Sample:
     """One choice of values, by number."""
 
-    def __init__(self, number: int, bounds: Mapping[str, int]) -> None:
-        """`bounds`: what variables stay below, by name."""
+    def __init__(self, number: int, bounds: Mapping[str, range]) -> None:
+        """`bounds`: which numbers variables can be, by name."""
         self._number, self._bounds = number, bounds
         self._known: dict[Term, Any] = {}
 
@@ -52,7 +52,10 @@ class Sample:
             case "variable" | "passing":
                 name = str(term.args[0])
                 found = scramble(self._number, crc32(name.encode()))
-                return (found, {}) if term.width == MEMORY else found % self._bounds[name] if name in self._bounds else found & mask
+                if term.width == MEMORY:
+                    return found, {}
+                bounds = self._bounds.get(name)
+                return found & mask if bounds is None else bounds[found % len(bounds)] & mask
             case "function":
                 return scramble(crc32(str(term.args[0]).encode()), *parts) & mask
             case "sum":

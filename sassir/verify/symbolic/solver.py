@@ -22,8 +22,8 @@ _SHORT = 0.5
 class Solver:
     """Proofs within `seconds` altogether; raises OutOfTimeError when they are over."""
 
-    def __init__(self, seconds: float, cells: Mapping[str, int], bounds: Mapping[str, int]) -> None:
-        """`cells`: bits of a cell of each memory space; `bounds`: what variables stay below, by name."""
+    def __init__(self, seconds: float, cells: Mapping[str, int], bounds: Mapping[str, range]) -> None:
+        """`cells`: bits of a cell of each memory space; `bounds`: which numbers variables can be, by name."""
         self._seconds = seconds
         self._end = time.perf_counter() + seconds
         self._cells, self._bounds = cells, bounds
@@ -90,7 +90,7 @@ class Solver:
                 name = str(term.args[0])
                 found = z3.Const(name, self._sort(term))
                 if name in self._bounds:
-                    self._given.append(z3.ULT(found, self._bounds[name]))
+                    self._given += _within(found, self._bounds[name])
                 return found
             case "function":
                 sorts = [part.sort() for part in parts]
@@ -117,6 +117,11 @@ class Solver:
             space = str(term.args[0]).split()[0]
             return z3.ArraySort(z3.BitVecSort(64), z3.BitVecSort(self._cells[space]))
         return z3.BitVecSort(term.width) if term.width else z3.BoolSort()
+
+
+def _within(word: Any, numbers: range) -> list[Any]:
+    """That a word, signed, is one of these consecutive numbers; of those from 0 on one comparison is enough."""
+    return [z3.ULT(word, numbers.stop)] if numbers.start == 0 else [word >= numbers[0], word <= numbers[-1]]
 
 
 def _shift(op: str, a: Any, n: Any) -> Any:
