@@ -13,6 +13,7 @@ import pytest
 
 from sassir.cubin.code import Code, CodeSection, words
 from sassir.cubin.cubin import Cubin
+from sassir.cubin.frames import Advance, read_frames
 from sassir.cubin.nvinfo import Attribute, indirect_branches, write_attributes
 from sassir.errors import ContainerError, SassirWarning
 
@@ -183,6 +184,19 @@ def test_call_frames_follow() -> None:
         kernel, function = section.functions
         assert sizes[section.index, kernel.offset] == function.offset
         assert sizes[section.index, function.offset] == function.size
+
+
+def test_call_frames_stay_in_their_function() -> None:
+    """An instruction of the device function, a constant, may go in front of a loop of the kernel; what it stood behind stays."""
+    before = read("calls.sm_90")
+    section = next(s for s in before.code if s.kernel == "second")
+    function, last = section.functions[1].offset, len(section.data) - 16
+    moved = {old: old for old in range(0, len(section.data), 16)} | {0x10: last, last: 0x10}
+    data = b"".join(section.data[old : old + 16] for old in sorted(moved, key=moved.__getitem__))
+    after = Cubin.read(before.rebuild({section.index: Code(data, moved, {function: function})}))
+    old, new = (cubin.elf.content(next(s for s in cubin.elf.sections if s.name == ".debug_frame")) for cubin in (before, after))
+    frames = [[frame for frame in read_frames(content, "") if frame.size == section.functions[1].size] for content in (old, new)]
+    assert [frame.advances for frame in frames[0]] == [frame.advances for frame in frames[1]] == [(Advance(frames[0][0].at + 17, 944),)]
 
 
 def test_code_with_full_debug_information_stays_where_it_is() -> None:
