@@ -39,7 +39,9 @@ nvcc -cubin -arch=sm_90 -o tiles.sm_90.cubin tiles.cu
 nvcc -cubin -arch=sm_90 -o twice.sm_90.cubin twice.cu
 nvcc -cubin -arch=sm_90 -o tables.sm_90.cubin tables.cu
 nvcc -cubin -arch=sm_90 -o facts.sm_90.cubin facts.cu
-nvcc -cubin -arch=sm_90 -Xcicc -O0 -Xptxas -O0 -o top_tested.sm_90.cubin top_tested.cu
+for name in top_tested unoptimised; do
+    nvcc -cubin -arch=sm_90 -Xcicc -O0 -Xptxas -O0 -o $name.sm_90.cubin $name.cu
+done
 # Full debug information of PTX alone, without that of CUDA, which would name this folder.
 nvcc -ptx -arch=compute_90 -o "$scratch/debug.ptx" axpy.cu
 ptxas -g -arch=sm_90 -o debug.sm_90.cubin "$scratch/debug.ptx"

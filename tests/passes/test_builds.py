@@ -1,0 +1,25 @@
+"""What nvcc builds with flags that nobody tuned the passes for is optimised too, or refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sassir.launch import read_launch_file
+from sassir.optimize import optimise_cubin, read_pipeline
+from sassir.verify.ladder import verify_pair
+
+CUBINS = Path(__file__).parents[1] / "cubins"
+
+
+@pytest.mark.parametrize("pipeline", ["default", "launch"])
+@pytest.mark.parametrize("case", ["many", "none"])
+def test_code_without_optimisation_keeps_its_results(pipeline: str, case: str) -> None:
+    """It compares its stack pointer with the limit; constants of its functions go in front of the loop that calls them."""
+    original, file = (CUBINS / "unoptimised.sm_90.cubin").read_bytes(), read_launch_file(CUBINS / "unoptimised.toml")
+    launch = file.launch(case)
+    made = optimise_cubin(original, "unoptimised", read_pipeline(pipeline), file.facts, launch if pipeline == "launch" else None)
+    assert made.outcomes[0].changed
+    report = verify_pair(original, made.cubin, [launch], file.facts, assumptions=made.assumptions)
+    assert {layer.verdict for layer in report.layers} == {"holds"}
