@@ -29,6 +29,7 @@ from sassir.timing.kernels import predicted_gains
 from sassir.translate.cubin import encode, read_module, write_cubin
 from sassir.translate.emit import emit_function, emit_program
 from sassir.translate.facts import NOTHING_KNOWN, KnownFacts, attach_facts, known_facts
+from sassir.translate.summaries import summaries
 from sassir.verify.assumptions import Assumptions, assumptions_of
 
 BEFORE = ("sass-virtualise",)
@@ -141,6 +142,8 @@ def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = (), 
 
 def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[ModulePass]) -> Outcome:
     name, before = kernel.function.data, _count(kernel)
+    if reason := summaries(module).immovable:
+        return Outcome(name, False, reason, (before, before), ())
     made = kernel.clone()
     alone = ModuleOp([made], dict(module.attributes))
     try:

@@ -65,6 +65,13 @@ def repaired(cubin: Cubin, code: Mapping[int, Code]) -> Repaired:
     return Repaired(changed, {index: header(cubin, elf.sections[index], new.resources) for index, new in code.items()})
 
 
+def immovable(cubin: Cubin) -> str | None:
+    """Why no code of the cubin can move; None where nothing is known that forbids it."""
+    if any(section.name == _REGISTERS_OF_VARIABLES for section in cubin.elf.sections):
+        return f"{_REGISTERS_OF_VARIABLES}: code with full debug information cannot move; compile with -lineinfo, not -G"
+    return None
+
+
 class _Repair:
     """One kind of section a method; `every` has the places of all new code, `moved` of that which is not only patched."""
 
@@ -98,11 +105,11 @@ class _Repair:
 
     def debug(self) -> dict[int, bytes]:
         """Call frames and line tables."""
+        if reason := immovable(self.cubin):
+            raise ContainerError(f"{self.cubin.where}: {reason}")
         contents: dict[int, bytes] = {}
         for section in self.cubin.elf.sections:
             where = f"{self.cubin.where}: {section.name}"
-            if section.name == _REGISTERS_OF_VARIABLES:
-                raise ContainerError(f"{where}: code with full debug information cannot move; compile with -lineinfo, not -G")
             if section.name in (FRAMES, *LINES):
                 repair = moved_frames if section.name == FRAMES else moved_lines
                 bases = _bases(self.cubin, section, self.moved)

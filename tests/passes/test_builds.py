@@ -23,3 +23,13 @@ def test_code_without_optimisation_keeps_its_results(pipeline: str, case: str) -
     assert made.outcomes[0].changed
     report = verify_pair(original, made.cubin, [launch], file.facts, assumptions=made.assumptions)
     assert {layer.verdict for layer in report.layers} == {"holds"}
+
+
+def test_code_with_full_debug_information_stays_and_says_why() -> None:
+    """Which register holds a variable cannot follow. The user gets the file as it was, before any pass has spent time on it."""
+    original = (CUBINS / "debug.sm_90.cubin").read_bytes()
+    made = optimise_cubin(original, "debug", read_pipeline("default"))
+    assert made.cubin == original
+    assert {outcome.reason for outcome in made.outcomes} == {
+        ".nv_debug_info_reg_sass: code with full debug information cannot move; compile with -lineinfo, not -G"
+    }
