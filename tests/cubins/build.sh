@@ -39,6 +39,7 @@ nvcc -cubin -arch=sm_90 -o tiles.sm_90.cubin tiles.cu
 nvcc -cubin -arch=sm_90 -o twice.sm_90.cubin twice.cu
 nvcc -cubin -arch=sm_90 -o tables.sm_90.cubin tables.cu
 nvcc -cubin -arch=sm_90 -o facts.sm_90.cubin facts.cu
+nvcc -cubin -rdc=true -arch=sm_90 -o unplaced.sm_90.cubin unplaced.cu
 for name in top_tested unoptimised; do
     nvcc -cubin -arch=sm_90 -Xcicc -O0 -Xptxas -O0 -o $name.sm_90.cubin $name.cu
 done

@@ -33,3 +33,10 @@ def test_code_with_full_debug_information_stays_and_says_why() -> None:
     assert {outcome.reason for outcome in made.outcomes} == {
         ".nv_debug_info_reg_sass: code with full debug information cannot move; compile with -lineinfo, not -G"
     }
+
+
+def test_the_reason_of_a_relocatable_function_is_plain_text() -> None:
+    """A device function returns to code in another file."""
+    made = optimise_cubin((CUBINS / "hop.sm_90.cubin").read_bytes(), "hop", read_pipeline("default"))
+    reasons = {outcome.kernel: outcome.reason for outcome in made.outcomes}
+    assert reasons["_Z7half_off"].startswith("RET at 0x")
