@@ -5,3 +5,11 @@ extern "C" __global__ void unplaced(int4 *x) {
     __syncthreads();
     x[threadIdx.x] = row[31 - threadIdx.x];
 }
+
+extern "C" __global__ void two_unplaced(int *x) {
+    __shared__ int first[32], second[32];
+    first[threadIdx.x] = x[threadIdx.x];
+    second[threadIdx.x] = x[threadIdx.x + 32];
+    __syncthreads();
+    x[threadIdx.x] = first[31 - threadIdx.x] - second[threadIdx.x ^ 1];
+}
