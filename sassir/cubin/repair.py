@@ -39,6 +39,8 @@ from sassir.errors import ContainerError
 if TYPE_CHECKING:
     from sassir.cubin.cubin import Cubin
 
+OTHER_FORM = ".nv.capmerc"
+"""The code for other SMs of the family, in sections of sm_100 and newer."""
 _REGISTERS_OF_VARIABLES = ".nv_debug_info_reg_sass"
 """Which register holds a variable, from which instruction to which: nothing can follow that."""
 
@@ -69,6 +71,16 @@ def immovable(cubin: Cubin) -> str | None:
     """Why no code of the cubin can move; None where nothing is known that forbids it."""
     if any(section.name == _REGISTERS_OF_VARIABLES for section in cubin.elf.sections):
         return f"{_REGISTERS_OF_VARIABLES}: code with full debug information cannot move; compile with -lineinfo, not -G"
+    return None
+
+
+def bound_to_other_form(cubin: Cubin) -> str | None:
+    """Why changed code of a relocatable object could not be linked; None where it can.
+
+    Seen: nvlink 13.0 writes exits of sm_120 code to other places, or to none, once the code is another one than its other form.
+    """
+    if cubin.relocatable and any(section.name.startswith(OTHER_FORM) for section in cubin.elf.sections):
+        return f"{OTHER_FORM}: the linker goes by this other form of a relocatable object, which stays as it is; optimise the linked file"
     return None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xdsl.dialects.builtin import ModuleOp
 
 from sassir.cubin.cubin import Cubin
-from sassir.cubin.repair import immovable
+from sassir.cubin.repair import bound_to_other_form, immovable
 from sassir.cubin.summary import KernelSummary, summarise
 from sassir.dialect.container import ContainerAttr
 from sassir.translate.lift import CONTAINER
@@ -37,4 +37,5 @@ def _read(container: ContainerAttr) -> Summaries:
     # Passes ask for each kernel by itself, and a library may have hundreds.
     cubin = Cubin.read(container.bytes, "the container")
     constants = next((s.size for s in cubin.elf.sections if s.name == ".nv.constant3"), 0)
-    return Summaries({kernel.section: kernel for kernel in summarise(cubin).kernels}, constants, immovable(cubin))
+    kernels: dict[int | None, KernelSummary] = {kernel.section: kernel for kernel in summarise(cubin).kernels}
+    return Summaries(kernels, constants, immovable(cubin) or bound_to_other_form(cubin))
