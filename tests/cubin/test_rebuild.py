@@ -18,7 +18,8 @@ from sassir.cubin.nvinfo import Attribute, indirect_branches, write_attributes
 from sassir.errors import ContainerError, SassirWarning
 
 CUBINS = [p for p in sorted((Path(__file__).parent.parent / "cubins").glob("*.cubin")) if not p.name.startswith("debug")]
-EXIT, NOP, BRX, BRXU = 0x94D, 0x918, 0x949, 0x958
+EXIT, BRX, BRXU = 0x94D, 0x949, 0x958
+NOP = 0x000FC000_00000000_00000000_00007918.to_bytes(16, "little")
 OPCODE = 0xFFF
 
 
@@ -40,12 +41,11 @@ def attribute(section: CodeSection, name: str) -> Attribute:
 
 def with_nops(section: CodeSection, every: int = 5) -> Code:
     """The code with a NOP before each fifth instruction; labels say that no branch target has one inside its block."""
-    nop = next(word for word in words(section) if word & OPCODE == NOP).to_bytes(16, "little")
     data = bytearray()
     moved: dict[int, int] = {}
     for offset in range(0, len(section.data), 16):
         if offset and offset // 16 % every == 0:
-            data += nop
+            data += NOP
         moved[offset] = len(data)
         data += section.data[offset : offset + 16]
     return Code(bytes(data), moved, moved)
