@@ -155,11 +155,13 @@ def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:
     assert last is not None
     for op in found.ops:
         op.detach()
-    undefined = {op for op in block.ops if isinstance(op, UndefinedOp)}
-    for i in order:
-        for op in [v.owner for v in internals.operands(found.ops[i]) if v.owner in undefined]:
-            assert isinstance(op, UndefinedOp)
-            undefined.remove(op)
-            op.detach()
-            block.insert_op_before(op, last)
-        block.insert_op_before(found.ops[i], last)
+    undefined: dict[SSAValue, UndefinedOp] = {op.value: op for op in block.ops if isinstance(op, UndefinedOp)}
+    for op in undefined.values():
+        op.detach()
+    for op in [found.ops[i] for i in order]:
+        for unknown in [undefined.pop(v) for v in dict.fromkeys(internals.operands(op)) if v in undefined]:
+            block.insert_op_before(unknown, last)
+        block.insert_op_before(op, last)
+    for unknown in undefined.values():  # of code behind these, if of any
+        if unknown.value.first_use is not None:
+            block.insert_op_before(unknown, last)

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, VerifyException
 
 from sassir.dialect.facts import used_facts
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import ALLOCATED, KernelOp
 from sassir.errors import SassirError, SassirWarning, TranslationError
 from sassir.launch import Facts, Launch
 from sassir.passes import LOADED, PASSES, load_passes
@@ -29,6 +29,7 @@ from sassir.timing.kernels import predicted_gains
 from sassir.translate.cubin import encode, read_module, write_cubin
 from sassir.translate.emit import emit_function, emit_program
 from sassir.translate.facts import NOTHING_KNOWN, KnownFacts, attach_facts, known_facts
+from sassir.translate.summaries import summaries
 from sassir.verify.assumptions import Assumptions, assumptions_of
 
 BEFORE = ("sass-virtualise",)
@@ -141,6 +142,8 @@ def optimise(module: ModuleOp, pipeline: Pipeline, kernels: Sequence[str] = (), 
 
 def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[ModulePass]) -> Outcome:
     name, before = kernel.function.data, _count(kernel)
+    if reason := summaries(module).immovable:
+        return Outcome(name, False, reason, (before, before), ())
     made = kernel.clone()
     alone = ModuleOp([made], dict(module.attributes))
     try:
@@ -153,9 +156,9 @@ def _optimise_kernel(module: ModuleOp, kernel: KernelOp, passes: Iterable[Module
             encode(emit_function(made), arch_of(module))
     except (SassirError, VerifyException) as error:
         return Outcome(name, False, str(error), (before, before), ())
-    reasons = [made.attributes[key] for key in made.attributes if key == "sass.allocated"]
-    if made.fixed is not None or reasons:
-        return Outcome(name, False, made.fixed.data if made.fixed is not None else str(reasons[0]), (before, before), ())
+    reason = made.fixed or made.attributes.get(ALLOCATED)
+    if isinstance(reason, StringAttr):
+        return Outcome(name, False, reason.data, (before, before), ())
     made.detach()
     parent = kernel.parent
     assert parent is not None

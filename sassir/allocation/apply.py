@@ -14,6 +14,7 @@ from sassir.allocation.repair import Move
 from sassir.analysis.loops import loops_of
 from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, own_operands
+from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.dialect.registers import REGISTERS
 from sassir.dialect.syntax import written
@@ -72,7 +73,7 @@ class _Copies:
             copies[move.target] = made.results[0]
             self.written_again.append(move.value)
         op.parent.insert_ops_before(ops, op)
-        self.count += len(ops)
+        self.count += sum(isinstance(made, SassInstruction) for made in ops)
         operands = list(internals.operands(op))
         for move in moves:
             for k in move.operands:

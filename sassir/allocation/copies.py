@@ -9,6 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import REGISTERS, file_of
 from sassir.rewrite.build import instruction
 
@@ -28,8 +29,10 @@ EXCLUSIVE_OR = {
 """0x3c is the truth table of `a xor b`, 0x28 that of `(a xor b) and c`. Three of them exchange two registers without a third."""
 
 
-def copy(value: SSAValue, register: int) -> SassInstruction:
-    """An instruction that copies `value` to `register`."""
+def copy(value: SSAValue, register: int) -> SassInstruction | UndefinedOp:
+    """An instruction that copies `value` to `register`. What is undefined is undefined there too, without one."""
+    if isinstance(value.owner, UndefinedOp):
+        return UndefinedOp.of(REGISTERS[register])
     return _into(register, COPY, value)
 
 

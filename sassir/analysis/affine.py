@@ -7,9 +7,9 @@ its parts; else it stays whole.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from sassir.analysis.arguments import Argument, arguments
 from sassir.analysis.propagation import Propagation
@@ -91,7 +91,7 @@ class Affine:
             return Form(number, ())
         op = value.owner
         itself = Form(0, ((value, 1),))
-        if not isinstance(op, SassInstruction) or op.guard is not None or op.results[0] is not value or not depth:
+        if not _is_readable(op) or op.results[0] is not value or not depth:
             return itself
         sources = [a for a in arguments(op) if not a.written]
         modifiers = op.modifiers.data if op.modifiers is not None else ""
@@ -141,11 +141,11 @@ class Affine:
             return Form(numbers[1] << WORD_BITS | numbers[0], ())
         if numbers[1] == 0:
             return self.extended(low, False)
-        if not isinstance(upper, SassInstruction) or upper.guard is not None or not depth:
+        if not _is_readable(upper) or not depth:
             return itself
         if _is_sign_of(upper, high, low):
             return self.extended(low, True)
-        if not isinstance(op, SassInstruction) or op.guard is not None:
+        if not _is_readable(op):
             return itself
         if op is upper:
             return self._single(op, depth - 1) or itself
@@ -248,6 +248,11 @@ def multiple(a: Form, base: Form, b: Form) -> int | None:
     number = dict(rest.terms).get(symbol, 0) // once
     fits = 0 < number <= LARGEST_SIGNED and _reduced(_scaled(b, number), 2 * WORD_BITS) == rest
     return number if fits else None
+
+
+def _is_readable(op: Operation | Block) -> TypeGuard[SassInstruction]:
+    """Its operands say what it computes: no guard, and nothing that the linker fills in."""
+    return isinstance(op, SassInstruction) and op.guard is None and op.link is None
 
 
 def _whole(*operands: Argument) -> Form:

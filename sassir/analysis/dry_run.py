@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from math import prod
 from typing import NamedTuple, TypeGuard
 
@@ -129,7 +130,7 @@ class _DryRun:
 
     def _send(self, target: int, values: Sequence[SSAValue], threads: Flags) -> None:
         passed = [self.lookup(value) for value in values]
-        for argument, value in zip(self.blocks[target].args, passed, strict=True):
+        for argument, value in zip_longest(self.blocks[target].args, passed):  # what code of another section leaves is not known
             self._set(argument, value, threads)
         waiting = self.arriving.get(target)
         self.arriving[target] = threads if waiting is None else waiting | threads
@@ -185,7 +186,7 @@ def _needed(kernel: KernelOp, watched: Iterable[SassInstruction]) -> set[SSAValu
     for last in terminators(kernel.body):
         needed.update(own_operands(last))
         for successor, values in zip(last.successors, forwarded(last), strict=False):
-            for argument, value in zip(successor.args, values, strict=True):
+            for argument, value in zip(successor.args, values, strict=False):
                 passed.setdefault(argument, []).append(value)
     work = [*needed]
     while work:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.cubin.code import Code, CodeFunction, CodeSection, is_code
-from sassir.cubin.elf import SHT_REL, SHT_RELA, SHT_SYMTAB, STT_FUNC, Elf, Section, Symbol, string, take
+from sassir.cubin.elf import ET_REL, SHT_REL, SHT_RELA, SHT_SYMTAB, STT_FUNC, Elf, Section, Symbol, string, take
 from sassir.cubin.nvinfo import SHT_NV_INFO, Attribute, SymbolValue, decode, read_attributes
 from sassir.cubin.relocation import Relocation, read_relocations
 from sassir.cubin.repair import repaired
@@ -18,7 +18,6 @@ from sassir.cubin.shared import grown
 from sassir.errors import ContainerError, SassirWarning
 
 EM_CUDA = 190
-ET_REL = 1
 STO_CUDA_ENTRY = 0x10
 
 _ABI_ACCELERATED_FLAG = {7: 0x800, 8: 0x8}

@@ -93,20 +93,24 @@ def _advances(cursor: Cursor, end: int, alignment: int) -> Iterator[Advance]:
 def moved_frames(data: bytes, bases: Mapping[int, Base], where: str) -> tuple[bytes, Mapping[int, int]]:
     """`.debug_frame` for moved code, and where in it each relocated address is: the same place.
 
-    Where the code after which rules change is gone with all behind it, they change at the last instruction that is left. `bases` are by
-    the offset of the relocated address. Raises ContainerError for an operation that is not known.
+    Rules change where the first instruction behind their change that is left is now; where none is, or it left the function, at
+    the last instruction of the frame. `bases` are by the offset of the relocated address. Raises ContainerError for an operation
+    that is not known.
     """
     out = bytearray(data)
     for frame in read_frames(data, where):
         base = bases.get(frame.at)
-        if base is None:
+        if base is None or base.places is None:
             continue
         old, new = base.offset, base.moved(base.offset)
-        size = max(base.moved(old + frame.size) - new, 0)
-        last = new + max(size - INSTRUCTION_BYTES, 0)
+        end = old + frame.size
+        size = max(base.moved(end) - new, 0)
         struct.pack_into("<QQ", out, frame.at, base.rewritten(frame.address), size)
+        start, last = new, new + max(size - INSTRUCTION_BYTES, 0)
         for at, advance in frame.advances:
-            place = min(base.moved(old + advance), last)
+            old += advance
+            left = base.places.left_of(old, end)
+            place = left if left is not None and start <= left <= last else last
             struct.pack_into("<I", out, at, (place - new) % (2 * _HALF) // frame.alignment)
-            old, new = old + advance, place
+            new = place
     return bytes(out), {offset: offset for offset in bases}

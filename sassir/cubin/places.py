@@ -51,6 +51,11 @@ class Places:
             return offset if self.unmoved or not offset else self.new_size
         return self.labels.get(offset, self._first_from[bisect_left(self._old, offset)])
 
+    def left_of(self, offset: int, end: int) -> int | None:
+        """Where the first instruction of these old offsets that is left is now: unlike `nearest`, wherever those behind it went."""
+        first = bisect_left(self._old, offset)
+        return self.moved[self._old[first]] if first < len(self._old) and self._old[first] < end else None
+
     def place(self, offset: int, what: str) -> int:
         """Where control that came to this old offset has to come now. Raises ContainerError, naming `what`, when that is not certain."""
         new = self.nearest(offset)

@@ -39,6 +39,8 @@ from sassir.errors import ContainerError
 if TYPE_CHECKING:
     from sassir.cubin.cubin import Cubin
 
+OTHER_FORM = ".nv.capmerc"
+"""The code for other SMs of the family, in sections of sm_100 and newer."""
 _REGISTERS_OF_VARIABLES = ".nv_debug_info_reg_sass"
 """Which register holds a variable, from which instruction to which: nothing can follow that."""
 
@@ -63,6 +65,23 @@ def repaired(cubin: Cubin, code: Mapping[int, Code]) -> Repaired:
     contents |= repair.relocations()
     changed = {index: content for index, content in contents.items() if content != elf.content(elf.sections[index])}
     return Repaired(changed, {index: header(cubin, elf.sections[index], new.resources) for index, new in code.items()})
+
+
+def immovable(cubin: Cubin) -> str | None:
+    """Why no code of the cubin can move; None where nothing is known that forbids it."""
+    if any(section.name == _REGISTERS_OF_VARIABLES for section in cubin.elf.sections):
+        return f"{_REGISTERS_OF_VARIABLES}: code with full debug information cannot move; compile with -lineinfo, not -G"
+    return None
+
+
+def bound_to_other_form(cubin: Cubin) -> str | None:
+    """Why changed code of a relocatable object could not be linked; None where it can.
+
+    Seen: nvlink 13.0 writes exits of sm_120 code to other places, or to none, once the code is another one than its other form.
+    """
+    if cubin.relocatable and any(section.name.startswith(OTHER_FORM) for section in cubin.elf.sections):
+        return f"{OTHER_FORM}: the linker goes by this other form of a relocatable object, which stays as it is; optimise the linked file"
+    return None
 
 
 class _Repair:
@@ -98,11 +117,11 @@ class _Repair:
 
     def debug(self) -> dict[int, bytes]:
         """Call frames and line tables."""
+        if reason := immovable(self.cubin):
+            raise ContainerError(f"{self.cubin.where}: {reason}")
         contents: dict[int, bytes] = {}
         for section in self.cubin.elf.sections:
             where = f"{self.cubin.where}: {section.name}"
-            if section.name == _REGISTERS_OF_VARIABLES:
-                raise ContainerError(f"{where}: code with full debug information cannot move; compile with -lineinfo, not -G")
             if section.name in (FRAMES, *LINES):
                 repair = moved_frames if section.name == FRAMES else moved_lines
                 bases = _bases(self.cubin, section, self.moved)

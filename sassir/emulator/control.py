@@ -94,9 +94,9 @@ def indirect(batch: Batch, place: int, instruction: Instruction) -> Step:
     relative = instruction.mnemonic in ("BRX", "BRXU")
     pair = sources(batch, register, 8)
     if displacement is not None:
-        start = INSTRUCTION_BYTES * place + displacement
+        start = batch.kernel.stretches.address(place) + displacement
     else:
-        start = INSTRUCTION_BYTES * (place + 1) + number if relative else number
+        start = batch.kernel.stretches.address(place) + INSTRUCTION_BYTES + number if relative else number
 
     def run(lanes: Lanes) -> bool:
         low, high = words_of(batch, pair, lanes)
@@ -110,11 +110,11 @@ def indirect(batch: Batch, place: int, instruction: Instruction) -> Step:
 
 
 def _place_of(batch: Batch, address: int, lanes: Lanes) -> int:
-    """The instruction at a code address; a kernel's own code starts at 0."""
+    """The instruction at a code address."""
     if address in batch.kernel.driver_functions:
         raise LaneError(f"calls {batch.kernel.driver_functions[address]}, which only the driver has", int(lanes.numbers[0]))
-    place, rest = divmod(address, INSTRUCTION_BYTES)
-    if rest or not 0 <= place < len(batch.kernel.code):
+    place = batch.kernel.stretches.place(address)
+    if place is None:
         raise LaneError(f"goes to {address:#x}, where this kernel has no instruction", int(lanes.numbers[0]))
     return place
 
@@ -122,7 +122,18 @@ def _place_of(batch: Batch, address: int, lanes: Lanes) -> int:
 def call(batch: Batch, place: int, instruction: Instruction) -> Step:
     """CALL: the return address is in registers already."""
     through_register = any(o.registers and not is_predicate(o) for o in instruction.operands)
-    return indirect(batch, place, instruction) if through_register else branch(batch, place, instruction)
+    if through_register:
+        return indirect(batch, place, instruction)
+    address = next((o.integer for o in instruction.operands if o.integer is not None), None)
+    if address is None:
+        return branch(batch, place, instruction)
+    refuse_unknown(instruction, _FLAVOUR)
+
+    def run(lanes: Lanes) -> bool:
+        batch.flow.go(_place_of(batch, address, lanes), lanes.flags)
+        return True
+
+    return run
 
 
 def leave(batch: Batch, place: int, instruction: Instruction) -> Step:
@@ -140,12 +151,12 @@ def code_address(batch: Batch, place: int, instruction: Instruction) -> Step:
     """LEPC, ULEPC: the address of the target, or of the instruction itself (ptxas subtracts that from a place to get a distance)."""
     target = place if all(o.displacement is None for o in instruction.operands) else target_of(place, instruction)
     written = slots(batch, instruction.operands[0].registers[0], 8)
-    value = np.full((1, 1), INSTRUCTION_BYTES * target, np.uint32)
+    high, low = divmod(batch.kernel.stretches.address(target), 1 << 32)
     uniform = instruction.mnemonic == "ULEPC"
 
     def run(lanes: Lanes) -> None:
-        for slot, word in zip(written, (value, np.zeros_like(value)), strict=False):
-            batch.registers.write(slot, word, lanes.warps if uniform else lanes)
+        for slot, word in zip(written, (low, high), strict=False):
+            batch.registers.write(slot, np.full((1, 1), word, np.uint32), lanes.warps if uniform else lanes)
 
     return run
 

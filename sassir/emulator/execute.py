@@ -74,8 +74,14 @@ def tolerant(batch: Batch, place: int, step: Step, warn: Callable[[str], None]) 
 
 
 def _where(batch: Batch, place: int, lane: int | None) -> str:
-    text = f"kernel {batch.kernel.name}, {INSTRUCTION_BYTES * place:#x}, `{batch.kernel.code[place].text}`"
+    text = f"kernel {batch.kernel.name}, {_at(batch, place)}, `{batch.kernel.code[place].text}`"
     return text if lane is None else f"{text}, {_thread(batch, lane)}"
+
+
+def _at(batch: Batch, place: int) -> str:
+    section = batch.kernel.stretches.of(place)
+    offset = f"{INSTRUCTION_BYTES * (place - section.start):#x}"
+    return offset if not section.start else f"function {section.name}, {offset}"
 
 
 def _thread(batch: Batch, lane: int) -> str:
@@ -90,6 +96,6 @@ def _deadlock(batch: Batch) -> str:
     named = [(f"barrier {n}", b.waiting) for n, b in batch.flow.barriers.items()]
     named += [(name, c.waiting) for name, c in batch.flow.convergence.items()]
     name, (place, lanes) = next((name, next(iter(waiting.items()))) for name, waiting in named if waiting)
-    where = f"{INSTRUCTION_BYTES * (place - 1):#x} `{batch.kernel.code[place - 1].text}`"
+    where = f"{_at(batch, place - 1)} `{batch.kernel.code[place - 1].text}`"
     first = _thread(batch, int(np.flatnonzero(lanes)[0]))
     return f"deadlock: {int(lanes.sum())} threads wait for {name} at {where}, the first is {first}; the others never come"

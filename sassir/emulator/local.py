@@ -25,6 +25,11 @@ class LocalMemory:
         self.data: Bytes = np.full(threads * self._size, POISON, np.uint8)
         self._written = np.zeros(len(self.data) // granule, np.bool_)
 
+    @property
+    def lowest(self) -> int:
+        """The lowest address of each stack. A kernel that ptxas did not optimise traps where its stack pointer is below SR_LMEMHIOFF."""
+        return STACK_TOP - self._size
+
     def locate(self, addresses: NDArray[np.uint32], width: int, lanes: Indices, access: Access) -> Indices:
         """See `Space`."""
         check_alignment(addresses, width, lanes, "local")

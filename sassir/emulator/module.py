@@ -10,13 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from sassir.asm.instruction import Instruction
-from sassir.cubin.code import CodeSection, words
+from sassir.cubin.code import CodeSection
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.elf import STT_FUNC, Section
 from sassir.cubin.nvinfo import ParameterBank, decode
+from sassir.cubin.relocation import Relocation
 from sassir.cubin.summary import KernelSummary, summarise
 from sassir.emulator.constants import Bank, Layout, layout_of
 from sassir.emulator.memory import Allocation, GlobalMemory
+from sassir.emulator.placed import Stretches, function_address, linked_words
 from sassir.encoders import table
 from sassir.errors import EmulationError, LaunchError
 from sassir.launch.data import Array
@@ -33,6 +35,7 @@ class Kernel(NamedTuple):
     name: str
     arch: str
     code: tuple[Instruction, ...]
+    stretches: Stretches
     summary: KernelSummary
     layout: Layout
     parameters: ParameterBank
@@ -51,6 +54,9 @@ class Module:
         self.memory = memory
         self._summaries = {k.section: k for k in summarise(cubin).kernels}
         self._driver_functions: dict[int, str] = {}
+        self._code = {code.index: code for code in cubin.code}
+        self._pointed_to: set[int] = set()
+        """Sections whose address is in a constant bank."""
         elf = cubin.elf
         self._variables: dict[int, Allocation] = {}
         for section in elf.sections:
@@ -70,15 +76,32 @@ class Module:
             known = ", ".join([k.name for k in self._summaries.values() if k.entry])
             raise LaunchError(f"no kernel {name} in {self._cubin.where}; it has {known}")
         code, arch = found[0], self._cubin.arch
-        if code.relocations:
+        if code.relocations and self._cubin.relocatable:
             relocation = code.relocations[0]
             raise EmulationError(f"kernel {name}: not linked yet: {relocation.symbol_name} ({relocation.type_name}) is missing in its code")
         instruction = table(arch, self._cubin.where).decode
+        sections = self._reached(code)
+        linked = [word for section in sections.values() for word in linked_words(section, self._linked)]
         banks = {number: bank for (number, owner), bank in self._banks.items() if owner in ("", name)}
         return Kernel(
-            name, arch, tuple([instruction(word) for word in words(code)]), self._summaries[code.index], layout_of(arch),
+            name, arch, tuple([instruction(word) for word in linked]), Stretches(sections), self._summaries[code.index], layout_of(arch),
             _parameter_bank(code), banks, self._driver_functions,
         )  # fmt: skip
+
+    def _reached(self, kernel: CodeSection) -> dict[int, CodeSection]:
+        """The kernel and the functions in sections of their own that it may call, by the high words of their addresses."""
+        functions = {code.index: code for code in self._cubin.code if not self._summaries[code.index].entry}
+        found, work = {0: kernel}, [kernel, *[functions[i] for i in sorted(self._pointed_to & functions.keys())]]
+        while work:
+            code = work.pop()
+            if code is not kernel:
+                found[code.index] = code
+            named = {self._cubin.symbols[relocation.symbol].section for relocation in code.relocations}
+            work += [functions[i] for i in sorted(named & functions.keys()) if i not in found]
+        return found
+
+    def _linked(self, relocation: Relocation) -> int:
+        return self._address(relocation.symbol) + (relocation.addend or 0)
 
     def fill_symbol(self, symbol: str, content: Array) -> None:
         """Set a variable or constant of the module before the launch; to be called after `memory.fix`. Raises LaunchError."""
@@ -110,6 +133,7 @@ class Module:
                 if addend is None:
                     addend = int.from_bytes(bank.data[relocation.offset : relocation.offset + size].tobytes(), "little")
                 value = self._address(relocation.symbol) + addend
+                self._pointed_to.add(self._cubin.symbols[relocation.symbol].section)
                 bank.put(relocation.offset, struct.pack("<Q", value)[:size])
         return bank
 
@@ -118,8 +142,9 @@ class Module:
         found = self._cubin.symbols[symbol]
         if found.section in self._variables:
             return self._variables[found.section].address + found.value
-        if found.section and found.type == STT_FUNC:
-            return found.value
+        code = self._code.get(found.section)
+        if code is not None and found.type == STT_FUNC:
+            return function_address(code, found.value)
         if found.section == 0:
             address = DRIVER_CODE + 16 * len(self._driver_functions)
             self._driver_functions[address] = found.name

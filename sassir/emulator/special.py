@@ -59,5 +59,6 @@ _REGISTERS: Mapping[str, Callable[[Batch], Array]] = {
     "SR_GEMASK": _mask(lambda lane: ~((1 << lane) - 1)),
     "SR_SWINHI": _number(SHARED_WINDOW >> 32),
     "SR_SWINLO": _number(SHARED_WINDOW & 0xFFFFFFFF),
+    "SR_LMEMHIOFF": lambda batch: np.array(batch.local.lowest),
     "SR_CgaCtaId": _number(0),  # no cluster
 }

@@ -141,7 +141,6 @@ class Graph:
                 fence, since = i, []
             since.append((i, this))
 
-
     def _keep_loads(self) -> None:
         """Where registers are chosen, loads from global memory keep their order, which is one in which results are needed: what lines
         are asked for one after the other matters to the caches (stencil3d7, 4 % slower on an H200 without this rule)."""

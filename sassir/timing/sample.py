@@ -97,12 +97,14 @@ class _Sampler:
         """See `Observer`: called before each instruction."""
         if self.batch is not batch:
             self.batch = batch
-            code = batch.kernel.code
+            code = batch.kernel.code[: batch.kernel.stretches.of(0).length]
             self.executions, self.slowest = np.zeros(len(code), np.int64), np.zeros(len(code), np.int64)
             self.counted = np.zeros((len(code), batch.warps), np.int64)
             """Executions of each line by each warp of the block."""
             self.moves: dict[int, Moves] = {}
             self.watches = [_watch(batch, instruction) for instruction in code]
+        if place >= len(self.executions):
+            raise EmulationError(f"kernel {batch.kernel.name}: calls a function in a section of its own, whose time is not modelled")
         self.counted[place] += lanes.flags.any(axis=1)
         watch = self.watches[place]
         if watch is not None:

@@ -11,6 +11,7 @@ from sassir.allocation.copies import COPY, EXCLUSIVE_OR, parallel_copy
 from sassir.allocation.registers import fixed
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import FILES, REGISTERS
 from sassir.rewrite.build import encodable, instruction
 
@@ -49,6 +50,13 @@ def test_two_registers_are_exchanged_without_a_third() -> None:
     a, b = Block(arg_types=REGISTERS[:2]).args
     ops, _ = parallel_copy([(a, 0, 1), (b, 1, 0)])
     assert [op.name for op in ops] == ["sass.lop3"] * 3
+
+
+def test_what_is_undefined_is_not_copied() -> None:
+    unknown = UndefinedOp.of(REGISTERS[0])
+    ops, copies = parallel_copy([(unknown.value, 0, 1)])
+    assert [op.name for op in ops] == ["sass.undefined"]
+    assert fixed(copies[1]) == 1
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])

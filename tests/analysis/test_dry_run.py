@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,9 @@ from sassir.analysis.propagation import Propagation
 from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
+from sassir.translate.cubin import read_module
 
+HOP = Path(__file__).parents[1] / "cubins" / "hop.sm_90.cubin"
 Lift = Callable[[str], Region]
 Stored = list[tuple[NDArray[np.uint32] | None, NDArray[np.bool_]]]
 
@@ -128,3 +131,11 @@ def test_a_loop_that_depends_on_memory_has_no_known_end(lift: Lift) -> None:
 
 def test_a_run_that_takes_too_long_is_given_up(lift: Lift) -> None:
     assert passes(lift, LOOP.format(bound="0x7000")) is None
+
+
+def test_what_a_function_of_another_section_leaves_is_not_known() -> None:
+    """The kernel of a relocatable object goes on behind its calls."""
+    kernel = next(op for op in read_module(HOP.read_bytes()).body.ops if isinstance(op, KernelOp) and op.function.data == "hop")
+    found = dry_passes(kernel, Propagation(kernel, KernelFacts(block=(8, 1, 1)), "sm_90"), (8, 1, 1))
+    assert found is not None
+    assert "sass.exit" in [block.last_op.name for block in found.runs if block.last_op is not None]

@@ -13,11 +13,13 @@ import pytest
 
 from sassir.cubin.code import Code, CodeSection, words
 from sassir.cubin.cubin import Cubin
+from sassir.cubin.frames import Advance, read_frames
 from sassir.cubin.nvinfo import Attribute, indirect_branches, write_attributes
 from sassir.errors import ContainerError, SassirWarning
 
 CUBINS = [p for p in sorted((Path(__file__).parent.parent / "cubins").glob("*.cubin")) if not p.name.startswith("debug")]
-EXIT, NOP, BRX, BRXU = 0x94D, 0x918, 0x949, 0x958
+EXIT, BRX, BRXU = 0x94D, 0x949, 0x958
+NOP = 0x000FC000_00000000_00000000_00007918.to_bytes(16, "little")
 OPCODE = 0xFFF
 
 
@@ -39,12 +41,11 @@ def attribute(section: CodeSection, name: str) -> Attribute:
 
 def with_nops(section: CodeSection, every: int = 5) -> Code:
     """The code with a NOP before each fifth instruction; labels say that no branch target has one inside its block."""
-    nop = next(word for word in words(section) if word & OPCODE == NOP).to_bytes(16, "little")
     data = bytearray()
     moved: dict[int, int] = {}
     for offset in range(0, len(section.data), 16):
         if offset and offset // 16 % every == 0:
-            data += nop
+            data += NOP
         moved[offset] = len(data)
         data += section.data[offset : offset + 16]
     return Code(bytes(data), moved, moved)
@@ -183,6 +184,19 @@ def test_call_frames_follow() -> None:
         kernel, function = section.functions
         assert sizes[section.index, kernel.offset] == function.offset
         assert sizes[section.index, function.offset] == function.size
+
+
+def test_call_frames_stay_in_their_function() -> None:
+    """An instruction of the device function, a constant, may go in front of a loop of the kernel; what it stood behind stays."""
+    before = read("calls.sm_90")
+    section = next(s for s in before.code if s.kernel == "second")
+    function, last = section.functions[1].offset, len(section.data) - 16
+    moved = {old: old for old in range(0, len(section.data), 16)} | {0x10: last, last: 0x10}
+    data = b"".join(section.data[old : old + 16] for old in sorted(moved, key=moved.__getitem__))
+    after = Cubin.read(before.rebuild({section.index: Code(data, moved, {function: function})}))
+    old, new = (cubin.elf.content(next(s for s in cubin.elf.sections if s.name == ".debug_frame")) for cubin in (before, after))
+    frames = [[frame for frame in read_frames(content, "") if frame.size == section.functions[1].size] for content in (old, new)]
+    assert [frame.advances for frame in frames[0]] == [frame.advances for frame in frames[1]] == [(Advance(frames[0][0].at + 17, 944),)]
 
 
 def test_code_with_full_debug_information_stays_where_it_is() -> None:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the binaries of this folder from its .cu files: sh build.sh PTXAS_11_8 PTXAS_12_9
-# nvcc and ptxas 13.0.88 have to be on PATH; the two arguments are the ptxas of the wheels nvidia-cuda-nvcc-cu11==11.8.89 and
+# nvcc, ptxas and nvlink 13.0.88 have to be on PATH; the two arguments are the ptxas of the wheels nvidia-cuda-nvcc-cu11==11.8.89 and
 # nvidia-cuda-nvcc-cu12==12.9.86. The binaries are committed because the tests must not need a compiler.
 set -eu
 cd "$(dirname "$0")"
@@ -39,7 +39,14 @@ nvcc -cubin -arch=sm_90 -o tiles.sm_90.cubin tiles.cu
 nvcc -cubin -arch=sm_90 -o twice.sm_90.cubin twice.cu
 nvcc -cubin -arch=sm_90 -o tables.sm_90.cubin tables.cu
 nvcc -cubin -arch=sm_90 -o facts.sm_90.cubin facts.cu
-nvcc -cubin -arch=sm_90 -Xcicc -O0 -Xptxas -O0 -o top_tested.sm_90.cubin top_tested.cu
+nvcc -cubin -rdc=true -arch=sm_90 -o unplaced.sm_90.cubin unplaced.cu
+for sm in 75 90 120; do # functions in sections of their own
+    nvcc -cubin -rdc=true -arch=sm_$sm -o "$scratch/unoptimised.cubin" unoptimised.cu
+    nvlink -arch=sm_$sm "$scratch/unoptimised.cubin" -o unoptimised.linked.sm_$sm.cubin
+done
+for name in top_tested unoptimised; do
+    nvcc -cubin -arch=sm_90 -Xcicc -O0 -Xptxas -O0 -o $name.sm_90.cubin $name.cu
+done
 # Full debug information of PTX alone, without that of CUDA, which would name this folder.
 nvcc -ptx -arch=compute_90 -o "$scratch/debug.ptx" axpy.cu
 ptxas -g -arch=sm_90 -o debug.sm_90.cubin "$scratch/debug.ptx"

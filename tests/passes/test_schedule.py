@@ -8,6 +8,10 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts
+from sassir.dialect.instruction import SassInstruction
+from sassir.dialect.operations import UndefinedOp
+from sassir.dialect.registers import REGISTERS
+from sassir.passes.check_allocation import CheckAllocation
 from sassir.passes.schedule import Schedule
 from sassir.passes.virtualise import Virtualise
 from sassir.translate.lift import ARCH, lift_function
@@ -28,3 +32,31 @@ def test_a_block_of_which_no_warp_could_run_before_values_are_spilled_is_schedul
     Schedule().apply(Context(), module)
     module.verify()
     assert sorted(op.name for block in kernel.body.blocks for op in block.ops) == before
+
+
+def test_an_undefined_value_is_not_put_into_a_register_that_is_still_read() -> None:
+    """MOV waits for nothing, but the comparison in front of it reads what R9 holds before."""
+    text = [
+        "S2R R0, SR_TID.X",
+        "LDS R2, [R0]",
+        "VIADD R9, R0, 0x4",
+        "ISETP.GE.AND P0, PT, R9, R2, PT",
+        "MOV R6, R9",
+        *[f"LDS R3, [R{n}+0x20]" for n in (0, 3, 3, 3)],
+        "@P0 LDS R3, [R0+0x8]",
+        "STS [R6+0x10], R3",
+        "EXIT",
+    ]
+    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
+    kernel = lift_function(Function("k", None, lines, {}), {})
+    kernel.attributes[FACTS] = FactsAttr(KernelFacts(block=(32, 1, 1), grid=(1, 1, 1)))
+    block = kernel.body.blocks[-1]
+    move = next(op for op in block.ops if isinstance(op, SassInstruction) and op.MNEMONIC == "MOV")
+    block.insert_op_before(undefined := UndefinedOp.of(REGISTERS[9]), move)
+    move.operands[0] = undefined.value
+    module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
+    CheckAllocation().apply(Context(), module)
+    before = list(block.ops)
+    Schedule().apply(Context(), module)
+    assert list(block.ops) != before
+    CheckAllocation().apply(Context(), module)

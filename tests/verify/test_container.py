@@ -127,6 +127,7 @@ damage("a segment that ends in code", "segment-bounds", "axpy.sm_90", lambda p: 
 damage("code that is not loaded", "segment-missing", "axpy.sm_90", lambda p: p.segment(TEXT, type=0))
 damage("a symbol in no section", "symbol-section", "axpy.sm_90", lambda p: p.symbol(BANK, section=500))
 damage("a function beyond its section", "symbol-outside-section", "calls.sm_90", lambda p: p.symbol("$first$_Z6smoothfi", size=0x5000))
+damage("an array beyond its memory", "symbol-outside-section", "unplaced.sm_90", lambda p: p.symbol("$___ZZ8unplacedE3row__25", size=0x201))
 damage("a function between instructions", "symbol-boundary", "calls.sm_90", lambda p: p.symbol("$first$_Z6smoothfi", value=0x118))
 damage("a kernel that is too short", "symbol-size", "axpy.sm_90", lambda p: p.symbol("axpy", size=0x80))
 damage("a relocation beyond the code", "relocation-place", "hop.sm_90", lambda p: p.word(".rela.text.hop", 0, 0x7000, "<Q"))

@@ -8,10 +8,12 @@ from itertools import pairwise
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.cubin.code import is_code
 from sassir.cubin.elf import (
+    ET_REL,
     HEADER,
     PROGRAM_HEADER,
     SECTION_HEADER,
     SHF_ALLOC,
+    SHT_CUDA_SHARED,
     SHT_REL,
     SHT_RELA,
     SHT_SYMTAB,
@@ -102,8 +104,10 @@ def _symbol(elf: Elf, symbol: Symbol) -> Iterator[Finding]:
         yield Finding("symbol-section", symbol.name, None, message, ELF_RULES)
         return
     section = elf.sections[symbol.section]
-    if symbol.value + symbol.size > section.size:
-        message = f"it is at {symbol.value:#x} to {symbol.value + symbol.size:#x} of {section.name}, which has {section.size:#x} bytes"
+    # The linker places the shared memory of a relocatable object: until then the value is an alignment, as for common symbols of ELF.
+    start = 0 if elf.type == ET_REL and section.type == SHT_CUDA_SHARED else symbol.value
+    if start + symbol.size > section.size:
+        message = f"it is at {start:#x} to {start + symbol.size:#x} of {section.name}, which has {section.size:#x} bytes"
         yield Finding("symbol-outside-section", symbol.name, None, message, ELF_RULES)
     elif symbol.type == STT_FUNC and (symbol.value | symbol.size) % INSTRUCTION_BYTES:
         message = f"it begins at {symbol.value:#x} and has {symbol.size:#x} bytes, expected whole instructions"
