@@ -149,6 +149,8 @@ def _both(before: Condition, own: Condition, place: SassBranch) -> Condition:
     both = instruction(f"PLOP3.LUT =P, PT, {before[0]}, {own[0]}, PT, 0x80, 0x0", [before[1], own[1]])
     if own[0] == "$P" and isinstance(compare, SassInstruction) and compare.parent is block and _has_room(compare):
         both = rewritten(compare, name_of(compare), [*arguments_of(compare)[:-1], before[0]], [*compare.reads, before[1]])
+        if not own[1].has_one_use():  # the comparison stays for others than the branch
+            both.properties.pop("origin", None)
     block.insert_op_before(both, place)
     return "$P", both.results[0]
 

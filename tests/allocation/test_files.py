@@ -49,6 +49,17 @@ def test_they_come_back(body: str, store: str, load: str, kernel: Kernel, same_v
     assert after.count(load) == before.count(load) + found.loads > before.count(load)
 
 
+def test_predicates_wait_where_a_call_comes_back(kernel: Kernel, same_values: SameValues) -> None:
+    """Control does not get there from the start of the kernel, but there is no address to make there either."""
+    behind = (PREDICATES + "\n" + SELECTS).replace("%r)", "%r_1)").replace("(%r,", "(%r_1,")
+    k = kernel(R + 'sass.exit ""()\n^back:\n' + R.replace("%r", "%r_1") + behind)
+    check = same_values(k)
+    assert allocate(k, "sm_75").loads > 0
+    verify_ssa(k.body)
+    check_allocation(k.body)
+    check()
+
+
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
 @pytest.mark.parametrize("file", REFUGE)
 def test_every_architecture_has_the_instructions(file: str, arch: str) -> None:
