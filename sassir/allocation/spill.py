@@ -15,7 +15,7 @@ from sassir.allocation.edges import ends_of_runs, is_before, put_block
 from sassir.allocation.ranges import Ranges
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.residence import Residence
-from sassir.allocation.storage import RegisterStorage, Slot, Storage, number_slots
+from sassir.allocation.storage import REFUGE, RegisterStorage, Slot, Storage, number_slots
 from sassir.analysis.effects import effects
 from sassir.analysis.liveness import home
 from sassir.dialect import internals
@@ -74,7 +74,8 @@ class Spiller:
         """Change the kernel. `make_storage` makes room for a number of slots. Returns how many loads were added."""
         self._share_slots()
         stored = self._values_to_store()
-        self._check_reached(stored)
+        if self.residence.file not in REFUGE:
+            self._check_reached(stored)
         count = number_slots(list(dict.fromkeys(self._slots.values())))
         storage = make_storage(count) if count else None
         for value in stored:
@@ -149,7 +150,7 @@ class Spiller:
         return [v for v in in_memory if v not in self._dropped]
 
     def _check_reached(self, stored: Sequence[SSAValue]) -> None:
-        """What spilled values are addressed from is made at the start of the kernel, so control must come from there."""
+        """What slots in memory are addressed from is made at the start of the kernel, so control must come from there."""
         places = [op.parent for op in self.residence.reloads] + [home(value) for value in stored]
         for block in places:
             if block is not None and not self.flow.cfg.dominates(0, self.flow.number[block]):
