@@ -106,10 +106,12 @@ def run(task: Task) -> list[Result]:
     program = read_program(data, str(task.file))
     cubin = Cubin.read(data, str(task.file))
     by_section = {function.section: function for function in program.functions}
+    kernels = {section.index for section in cubin.code if section.head is not None and section.head.entry}
+    called = tuple(function for function in program.functions if function.section not in kernels)
     pipelines = [read_pipeline(name) for name in PIPELINES]
     found: list[Result] = []
     for section in task.sections:
-        alone = program._replace(functions=(by_section[section],))
+        alone = program._replace(functions=(by_section[section], *called))  # what a call needs, its function says
         place = f"{task.file.name}#{task.entry}[{section}] {by_section[section].name}"
         found += [attempt(alone, cubin, task.arch, place, pipeline) for pipeline in pipelines]
     return found
@@ -120,12 +122,12 @@ def _give_up(number: int, frame: object) -> None:
 
 
 def attempt(program: Program, cubin: Cubin, arch: str, place: str, pipeline: Pipeline) -> Result:
-    """Optimise the only kernel of `program`, and write it as machine code again."""
+    """Optimise the first kernel of `program`, and write all as machine code again."""
     start = time.process_time()
     signal.alarm(PATIENCE)
     try:
         module: ModuleOp = lift_program(program, jump_tables(cubin))
-        outcome = optimise(module, pipeline)[0]
+        outcome = optimise(module, pipeline, [program.functions[0].name])[0]
         emit_program(module)
     except Exception:  # whatever it is, it is what this script looks for
         return Result(arch, pipeline.name, place, (0, 0), "", traceback.format_exc()[-800:], time.process_time() - start)

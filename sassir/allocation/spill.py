@@ -150,7 +150,7 @@ class Spiller:
         return [v for v in in_memory if v not in self._dropped]
 
     def _check_reached(self, stored: Sequence[SSAValue]) -> None:
-        """What spilled values are addressed from is made at the start of the kernel, so control must come from there."""
+        """What slots in memory are addressed from is made at the start of the kernel, so control must come from there."""
         places = [op.parent for op in self.residence.reloads] + [home(value) for value in stored]
         for block in places:
             if block is not None and not self.flow.cfg.dominates(0, self.flow.number[block]):

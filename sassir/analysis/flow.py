@@ -20,29 +20,33 @@ class Flow(NamedTuple):
     cfg: Cfg
 
 
-_newest: list[tuple[Flow, list[Sequence[Block]]]] = []
+_Targets = tuple[Sequence[Block], bool]
+"""Where control goes from a block, and whether code of another section runs before."""
+_newest: list[tuple[Flow, list[_Targets]]] = []
 """The graph that was asked for last, with where control goes from each block: passes ask one after the other, and few change it."""
 
 
 def flow_of(region: Region) -> Flow:
-    """The graph of `region`. A block that is entered when code of another section comes back has no predecessor: it is a root.
+    """The graph of `region`. Its roots are the entry, and every block that is entered when code of another section comes back.
 
     It is the same object as before, and not to be changed, as long as blocks and branches are the same.
     """
     blocks = list(region.blocks)
-    targets = [_targets(block.last_op) for block in blocks]
+    ends = [_targets(block.last_op) for block in blocks]
     for flow, known in _newest:
-        if (flow.blocks, known) == (blocks, targets):
+        if (flow.blocks, known) == (blocks, ends):
             return flow
     number = {block: i for i, block in enumerate(blocks)}
-    flow = Flow(blocks, number, Cfg([[number[s] for s in ends] for ends in targets], [0] if blocks else []))
-    _newest[:] = [(flow, targets)]
+    roots = dict.fromkeys([0, *[number[s] for targets, comes_back in ends if comes_back for s in targets]] if blocks else [])
+    successors = [[] if comes_back else [number[s] for s in targets] for targets, comes_back in ends]
+    flow = Flow(blocks, number, Cfg(successors, [*roots]))
+    _newest[:] = [(flow, ends)]
     return flow
 
 
-def _targets(last: Operation | None) -> Sequence[Block]:
+def _targets(last: Operation | None) -> _Targets:
     successors = internals.successors(last) if last is not None else ()
-    return () if successors and isinstance(last, SassBranch) and last.produces else successors
+    return successors, bool(successors) and isinstance(last, SassBranch) and last.produces
 
 
 def turning_points(region: Region) -> set[Block]:

@@ -23,6 +23,8 @@ JumpTables = Mapping[int, tuple[str, ...]]
 
 RELATIVE = ("BRX", "BRXU")
 """Their number counts from the next instruction: together with it, the register gives an offset in the section."""
+_DECIDING = frozenset({"CONV", "DIV"})
+"""A BRA with one of these is taken if its threads run together, or if they do not; on sm_75 it may name no mask."""
 _SEARCH = 256
 """How many instructions before a call its return address is looked for."""
 
@@ -241,7 +243,7 @@ def may_continue(instruction: Instruction) -> bool:
     if instruction.guard is not None or _has_register(instruction, "P", "UP"):
         return True
     if instruction.mnemonic == "BRA":
-        return len(instruction.operands) > 1
+        return len(instruction.operands) > 1 or not _DECIDING.isdisjoint(instruction.modifiers)
     return instruction.mnemonic in ("BSYNC", "WARPSYNC") or (instruction.mnemonic == "CALL" and not is_direct(instruction))
 
 

@@ -24,6 +24,7 @@ UNIFORM_PREDICATES = "\n".join([f'%q{i} = sass.uisetp<"LT.AND"> "=UP, UPT, $UR, 
 UNIFORM_SELECTS = "\n".join([f'%v{i} = sass.usel "=UR, $UR, URZ, $UP"(%u, %q{i})' for i in range(10)])
 UNIFORM = "\n".join([f'%u{i} = sass.r2ur "=UR, $R"(%r)' for i in range(70)])
 MOVES = "\n".join([f'%m{i} = sass.mov "=R, $UR"(%u{i})\nsass.stg "[$R], $R"(%r, %m{i})' for i in range(70)])
+CALL = 'sass.call<"ABS.NOINC"> "@0x0"() ^back link "ABS47_34 f"\n^back:\n'
 R, U = '%r = sass.s2r "=R, SR_CLOCKLO"()\n', '%u = sass.s2ur "=UR, SR_CTAID.X"()\n'
 
 
@@ -33,8 +34,9 @@ R, U = '%r = sass.s2r "=R, SR_CLOCKLO"()\n', '%u = sass.s2ur "=UR, SR_CTAID.X"()
         (R + PREDICATES + "\n" + SELECTS, "SEL", "ISETP"),
         (U + UNIFORM_PREDICATES + "\n" + UNIFORM_SELECTS, "USEL", "UISETP"),
         (R + UNIFORM + "\n" + MOVES, "MOV", "R2UR"),
+        (CALL + R + PREDICATES + "\n" + SELECTS, "SEL", "ISETP"),
     ],
-    ids=["P", "UP", "UR"],
+    ids=["P", "UP", "UR", "P behind a call of another section"],
 )
 def test_they_come_back(body: str, store: str, load: str, kernel: Kernel, same_values: SameValues) -> None:
     k = kernel(body)

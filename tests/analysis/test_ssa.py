@@ -63,6 +63,9 @@ def test_no_value_comes_through_a_call_of_other_code(parse: Parse) -> None:
     verify_ssa(parse(call.format("", "(%a: !sass.r<R4>)", "%a", "R4")))
     with pytest.raises(TranslationError, match="uses %r4, which is not made on every path"):
         verify_ssa(parse(call.format("", "", "%r4", "R4")))
+    skipped = f'sass.bra "^"() if %p0 ^back, ^call : P0\n^call:\n{call.format("", "", "%r4", "R4")}'
+    with pytest.raises(TranslationError, match="uses %r4, which is not made on every path"):
+        verify_ssa(parse(skipped))
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,17 @@ def test_a_call_is_a_jump_and_its_return_address_a_label(function: Build) -> Non
     assert list(ret.successors) == [blocks[1]]
 
 
+@pytest.mark.parametrize("branch", ["BRA.CONV .+0x20", "BRA.DIV UR4, .+0x20", "BRA.CONV ~URZ, .+0x20"])
+def test_a_branch_that_goes_by_which_threads_run_may_go_on(function: Build, branch: str) -> None:
+    """On sm_75 it may name no mask."""
+    code = function(f"{branch}\nNOP\nEXIT")
+    kernel = lift_function(code, {})
+    first, behind, target = kernel.body.blocks
+    assert first.last_op is not None
+    assert list(first.last_op.successors) == [target, behind]
+    assert emit_function(kernel) == code
+
+
 def test_labels_of_the_function_come_back(function: Build) -> None:
     same_after_lifting(function(CALL, {"helper": 0x40, "end": 0x60}))
 
