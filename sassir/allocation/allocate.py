@@ -16,6 +16,7 @@ from sassir.allocation.ranges import live_ranges
 from sassir.allocation.registers import MOST_REGISTERS, AllocationError, NoRoomError, file_bits, fixed, uniform_registers
 from sassir.allocation.residence import Residence
 from sassir.allocation.room import LocalMemory, Room
+from sassir.allocation.saved import free_saved_predicates
 from sassir.allocation.spill import Spiller
 from sassir.allocation.stack import POINTER_NUMBER, reserve
 from sassir.allocation.storage import REFUGE, RegisterStorage, Storage
@@ -93,7 +94,12 @@ class _Allocator:
                 full = found.file
                 if spare[full] >= _MOST_SPARE:
                     raise found
-            residence = Residence(liveness.flow, full, self.available[full], spare[full], self.addresses)
+            try:
+                residence = Residence(liveness.flow, full, self.available[full], spare[full], self.addresses)
+            except AllocationError:
+                if full == "P" and free_saved_predicates(self.kernel.body):
+                    continue
+                raise
             loads += Spiller(self.kernel, residence, live_ranges(liveness)).run(lambda slots, file=full: self._storage(file, slots))
             spare[full] += _SPARE
             original = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -51,15 +52,20 @@ def test_they_come_back(body: str, store: str, load: str, kernel: Kernel, same_v
     assert after.count(load) == before.count(load) + found.loads > before.count(load)
 
 
-def test_predicates_wait_where_a_call_comes_back(kernel: Kernel, same_values: SameValues) -> None:
-    """Control does not get there from the start of the kernel, but there is no address to make there either."""
-    behind = (PREDICATES + "\n" + SELECTS).replace("%r)", "%r_1)").replace("(%r,", "(%r_1,")
-    k = kernel(R + 'sass.exit ""()\n^back:\n' + R.replace("%r", "%r_1") + behind)
-    check = same_values(k)
-    assert allocate(k, "sm_75").loads > 0
+def test_predicates_that_are_saved_by_number_may_leave_too(kernel: Kernel) -> None:
+    """P0 to P6 are saved alone, as ptxas spills them; P2 is also saved together with P4, and both stay where they are."""
+    fixed = "\n".join([f'%p{i} = sass.isetp<"LT.AND"> "=P, PT, $R, {i:#x}, PT"(%r) : R -> P{i}' for i in range(7)])
+    saves = "\n".join([f'%w{i} = sass.p2r "=R, PR, RZ, {1 << i:#x}; $P"(%p{i}) : P{i} -> R' for i in range(7)])
+    both = '%w7 = sass.p2r "=R, PR, RZ, 0x14; $P $P"(%p2, %p4) : P2 P4 -> R'
+    stores = "\n".join([f'sass.stg "[$R], $R"(%r, %w{i})' for i in range(8)])
+    selects = re.sub(r"(%p([0-6]))\)", r"\1) : R P\2 -> R", SELECTS)
+    k = kernel("\n".join([R + fixed, *PREDICATES.splitlines()[7:], selects, saves, both, stores]))
+    allocate(k, "sm_90")
     verify_ssa(k.body)
     check_allocation(k.body)
-    check()
+    ops = [op for op in k.body.walk() if isinstance(op, SassInstruction)]
+    assert [op.template.text for op in ops if op.MNEMONIC == "P2R"] == ["=R, PR, RZ, 0x14; $P $P"]
+    assert {f"=R, RZ, {1 << i:#x}, !$P" for i in range(7)} <= {op.template.text for op in ops if op.MNEMONIC == "SEL"}
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
