@@ -50,7 +50,7 @@ def test_what_nobody_measured_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_a_change_that_the_checker_did_not_report_is_counted() -> None:
-    outcomes = [(["raw"], "different"), ([], "failed"), (["raw"], "equal"), ([], "equal")]
+    outcomes: list[tuple[list[str], str]] = [(["raw"], "different"), ([], "failed"), (["raw"], "equal"), ([], "equal")]
     found = {"records": [{"reported": reported, "outcome": outcome} for reported, outcome in outcomes]}
     assert list(figures.KINDS["hazards"](found)) == [
         "4 launches of mutants. 2 give another result or fail; of these the checker reports 1.",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sassir import __version__
-from sassir.dialect.facts import KernelFacts, Pointer
+from sassir.dialect.facts import KernelFacts, Pointer, WordRange
 from sassir.errors import VerificationError
 from sassir.launch import LaunchFile
 from sassir.verify.assumptions import Assumption
@@ -41,8 +41,9 @@ def test_it_names_both_files_every_check_facts_passes_and_tools(
 
 
 def test_what_a_candidate_relies_on_can_be_read_back(twice: bytes, once: bytes) -> None:
-    facts = KernelFacts((32, 1, 1), (2, 1, 1), 0, ((0x210, 7), (0x214, 8)), (Pointer(0x218, 256, 4096),), noalias=True)
-    assumptions = {"twice": Assumption(facts, ("block", "word 0x210"))}
+    words, ranges, pointers = ((0x210, 7), (0x214, 8)), (WordRange(0x220, 1, 4096),), (Pointer(0x218, 256, 4096),)
+    facts = KernelFacts((32, 1, 1), (2, 1, 1), 0, words, ranges, pointers, noalias=True)
+    assumptions = {"twice": Assumption(facts, ("block", "word 0x210", "range 0x220"))}
     report = verify_pair(twice, once, [])
     known = json.dumps(certificate(twice, once, report, assumptions=assumptions)).encode()
     assert recorded_assumptions(known, once) == assumptions
