@@ -120,6 +120,6 @@ def corpus(found: Mapping[str, Any]) -> Iterator[str]:
 def libraries(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/optimise_corpus.py found."""
     runs, done, refused = found["runs"], found["optimised"], found["refused"]
-    yield f"{found['kernels']:,} of the {found['distinct kernels']:,} different kernels of {len(found['files'])} libraries, drawn at random,"
-    yield f"through both pipelines: {done:,} of {runs:,} runs optimised and checked ({done / runs:.2%}), {refused:,} refused,"
+    yield f"{found['kernels']:,} of the {found['distinct kernels']:,} different kernels of {len(found['files'])} libraries, drawn"
+    yield f"at random, through both pipelines: {done:,} of {runs:,} runs optimised and checked ({done / runs:.2%}), {refused:,} refused,"
     yield f"{found['crashed']} crashed."
