@@ -8,6 +8,7 @@ banks and slots on Ampere: Huerta et al., MICRO 2025, section 5.3.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -18,6 +19,11 @@ BANKS = 2
 def bank(register: int) -> int:
     """The bank of a general register."""
     return register % BANKS
+
+
+def bank_cycles(registers: Iterable[int]) -> int:
+    """The cycles in which the banks give different `registers`; 1 if there are none."""
+    return max([1, *Counter(map(bank, registers)).values()])
 
 
 class Read(NamedTuple):
@@ -39,11 +45,11 @@ class RegisterFile:
 
     def cycles(self, reads: Iterable[Read]) -> int:
         """The cycles in which the banks give what an instruction reads; 1 if it reads nothing there."""
-        wanted: list[set[int]] = [set() for _ in range(BANKS)]
+        wanted: set[int] = set()
         for slot, register, kept in reads:
-            where = bank(register)
-            if self.kept.pop((slot, where), None) != register:
-                wanted[where].add(register)
+            where = slot, bank(register)
+            if self.kept.pop(where, None) != register:
+                wanted.add(register)
             if kept:
-                self.kept[slot, where] = register
-        return max(1, *[len(registers) for registers in wanted])
+                self.kept[where] = register
+        return bank_cycles(wanted)

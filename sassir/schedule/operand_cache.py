@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
 
@@ -11,15 +10,9 @@ from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.read_slots import read_slots
 from sassir.dialect.registers import R
-from sassir.machine.register_file import BANKS, bank
+from sassir.machine.register_file import Read, bank, bank_cycles
 from sassir.schedule.graph import Graph
 from sassir.schedule.reuse import LOOK_AHEAD
-
-
-class _Read(NamedTuple):
-    slot: int
-    bank: int
-    register: int
 
 
 class OperandCache:
@@ -41,12 +34,11 @@ class OperandCache:
         reads = self._reads[i]
         if len(reads) < 2:
             return 1
-        wanted: list[set[int]] = [set() for _ in range(BANKS)]
-        for slot, where, register in reads:
-            kept, until = self._kept.get((slot, where), (None, 0))
-            if kept != register or self._place >= until:
-                wanted[where].add(register)
-        return max(1, *map(len, wanted))
+        return bank_cycles({read.register for read in reads if not self._holds(read)})
+
+    def _holds(self, read: Read) -> bool:
+        register, until = self._kept.get((read.slot, bank(read.register)), (None, 0))
+        return register == read.register and self._place < until
 
     def take(self, i: int) -> int:
         """Operation `i` comes next. Returns its `cycles`."""
@@ -54,9 +46,9 @@ class OperandCache:
         if written:
             self._kept = {place: kept for place, kept in self._kept.items() if kept[0] not in written}
         self._place += 1
-        for slot, where, register in self._reads[i]:
+        for slot, register, _ in self._reads[i]:
             if register not in written:
-                self._kept[slot, where] = register, self._place + LOOK_AHEAD
+                self._kept[slot, bank(register)] = register, self._place + LOOK_AHEAD
         return found
 
 
@@ -66,15 +58,15 @@ def reading_cycles(graph: Graph, order: Sequence[int], before: Mapping[SSAValue,
     return sum([cache.take(i) for i in order])
 
 
-def _reads(op: Operation, known: Mapping[SSAValue, int]) -> tuple[_Read, ...]:
+def _reads(op: Operation, known: Mapping[SSAValue, int]) -> tuple[Read, ...]:
     """The general registers that an operation reads, as far as they are known."""
     if not isinstance(op, SassInstruction):
         return ()
-    found: list[_Read] = []
+    found: list[Read] = []
     operands = internals.operands(op)
     for slot, first, width, _ in read_slots(op.template):
         numbers = [_register(value, known) for value in operands[first : first + width]]
-        found += [_Read(slot, bank(number - R.FIRST), number) for number in numbers if number is not None]
+        found += [Read(slot, number, True) for number in numbers if number is not None]
     return tuple(found)
 
 
@@ -82,4 +74,5 @@ def _register(value: SSAValue, known: Mapping[SSAValue, int]) -> int | None:
     """The general register of a value."""
     if not isinstance(value.type, R):
         return None
-    return known.get(value) if value.type.number is None else value.type.number
+    number = known.get(value) if value.type.number is None else value.type.number
+    return None if number is None else number - R.FIRST
