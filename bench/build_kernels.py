@@ -4,6 +4,10 @@ What a flag alone would have done:
 
     python bench/build_kernels.py --arch sm_90 --maxrregcount 64 -o maxrregcount-64
     sassir bench-suite --against maxrregcount-64
+
+Code to which no compiler has done anything yet:
+
+    python bench/build_kernels.py --arch sm_90 --unoptimised -o unoptimised
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ def main() -> int:
     parser.add_argument("--arch", action="append", required=True, help="sm_90; may be repeated")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR")
     parser.add_argument("--maxrregcount", type=int, metavar="N", help="most registers of a thread, whatever the source says")
+    parser.add_argument("--unoptimised", action="store_true", help="by a front end and an assembler that do not optimise")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     if unknown := set(options.kernels) - SOURCES.keys():
@@ -48,6 +53,7 @@ def main() -> int:
     options.output.mkdir(parents=True, exist_ok=True)
     jobs = [(kernel, arch) for arch in options.arch for kernel in options.kernels or SOURCES]
     more = [] if options.maxrregcount is None else ["-maxrregcount", str(options.maxrregcount)]
+    more += ["-Xcicc", "-O0", "-Xptxas", "-O0"] if options.unoptimised else []
     with ThreadPoolExecutor(options.jobs) as pool:
         failures = [message for message in pool.map(lambda job: build(*job, options.output, more), jobs) if message]
     for message in failures:

@@ -150,7 +150,8 @@ def timing(found: Mapping[str, Any]) -> Iterator[str]:
 def passes(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/pass_gains.py found: by pass, the largest gain of each first."""
     records = found["records"]
-    yield f"Pipeline `{found['pipeline']}`; {len(records)} pairs: {_count(record['outcome'] for record in records)}.\n"
+    what = "Each pass alone" if found["alone"] else f"Pipeline `{found['pipeline']}`"
+    yield f"{what}; {len(records)} pairs: {_count(record['outcome'] for record in records)}.\n"
     yield "| pass | kernel, launch | µs without → with | without / with | 99 % interval |\n|---|---|---|---|---|"
     for record in sorted(records, key=lambda record: (record["pass"], -record.get("ratio", 0))):
         place = f"`{record['pass']}` | {record['kernel']}, {record['launch']}"

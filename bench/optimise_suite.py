@@ -26,7 +26,7 @@ from rich.table import Table
 from sassir import __version__
 from sassir.errors import SassirError, SassirWarning
 from sassir.launch import Launch, LaunchFile, read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.verify.differential import Original
 from sassir.verify.ladder import verify_pair
 
@@ -42,7 +42,7 @@ def check(cubin: Path, file: LaunchFile, pipeline: Pipeline) -> Iterator[dict[st
         ways = [(None, list(file.small))]
     for case, launches in ways:
         start = time.perf_counter()
-        made = optimise_cubin(original, str(cubin), pipeline, file.facts, case)
+        made = optimise_cubin(Task(original, str(cubin), pipeline, file.facts, case))
         seconds = time.perf_counter() - start
         report = verify_pair(known, made.cubin, launches, file.facts, assumptions=made.assumptions)
         kernel, arch, _ = cubin.name.rsplit(".", 2)

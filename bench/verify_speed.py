@@ -20,7 +20,7 @@ from typing import Any
 
 from sassir.errors import SassirError
 from sassir.gpu.suite import Entry, find_suite
-from sassir.optimize import optimise_cubin, read_pipeline
+from sassir.optimize import Task, optimise_cubin, read_pipeline
 from sassir.translate.cubin import read_program, write_cubin
 from sassir.verify.assumptions import Assumptions
 from sassir.verify.ladder import verify_pair
@@ -34,7 +34,7 @@ def candidates(entry: Entry, original: bytes) -> Iterator[tuple[str, bytes, Assu
     """What to compare the original with: its name, the cubin, and the facts that it relies on."""
     yield "rebuilt", write_cubin(read_program(original), from_fields=True), None
     launch = entry.file.small[0]
-    made = optimise_cubin(original, str(entry.cubin), read_pipeline("launch"), entry.file.facts, launch)
+    made = optimise_cubin(Task(original, str(entry.cubin), read_pipeline("launch"), entry.file.facts, launch))
     yield f"optimised for {launch.name}", made.cubin, made.assumptions
 
 

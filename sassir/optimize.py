@@ -67,6 +67,25 @@ class Pipeline(NamedTuple):
         return [make_pass(text) for text in (*BEFORE, *self.passes, *AFTER)]
 
 
+class Task(NamedTuple):
+    """A cubin to optimise: how, and what is known of it."""
+
+    original: bytes
+    where: str
+    """Its name in messages."""
+    pipeline: Pipeline
+    stated: Facts | None = None
+    """What holds in every launch of a launch file."""
+    case: Launch | None = None
+    """The launch that it is optimised for; without one, for all."""
+    kernels: Sequence[str] = ()
+    """Those to optimise; all if there are none."""
+    without: Collection[str] = ()
+    """Those to leave as they are."""
+    given: KnownFacts = NOTHING_KNOWN
+    """More facts, by kernel."""
+
+
 class Outcome(NamedTuple):
     """What became of one kernel."""
 
@@ -172,70 +191,44 @@ def _count(kernel: KernelOp) -> int:
     return sum(isinstance(op, SassInstruction) for block in kernel.body.blocks for op in block.ops)
 
 
-def optimise_cubin(
-    original: bytes,
-    where: str,
-    pipeline: Pipeline,
-    stated: Facts | None = None,
-    case: Launch | None = None,
-    kernels: Sequence[str] = (),
-    without: Collection[str] = (),
-    given: KnownFacts = NOTHING_KNOWN,
-) -> Optimised:
-    """Run `pipeline` on a cubin, with the facts of the launch `case`, those `stated` beside it and those `given`, if there are any.
+def optimise_cubin(task: Task) -> Optimised:
+    """Optimise the kernels of a cubin.
 
-    Raises SassirError for a file that cannot be read, facts that contradict each other, and where `kernels` or the facts name a kernel that
+    Raises SassirError for a file that cannot be read, facts that contradict each other, and where the task or the facts name a kernel that
     is not in it.
     """
-    module = read_module(original, where)
-    facts = known_facts(arch_of(module), case, stated, given)
+    module = read_module(task.original, task.where)
+    facts = known_facts(arch_of(module), task.case, task.stated, task.given)
     there = [op.function.data for op in module.body.ops if isinstance(op, KernelOp)]
-    if missing := [name for name in (*kernels, *facts) if name not in there]:
-        raise TranslationError(f"{where}: no kernel {missing[0]!r}; there are {', '.join(there)}")
+    if missing := [name for name in (*task.kernels, *facts) if name not in there]:
+        raise TranslationError(f"{task.where}: no kernel {missing[0]!r}; there are {', '.join(there)}")
     attach_facts(module, facts)
-    outcomes = tuple(optimise(module, pipeline, kernels, without))
+    outcomes = tuple(optimise(module, task.pipeline, task.kernels, task.without))
     return Optimised(write_cubin(emit_program(module)), outcomes, assumptions_of(module))
 
 
-def optimise_or_keep(
-    original: bytes,
-    where: str,
-    pipeline: Pipeline,
-    stated: Facts | None = None,
-    case: Launch | None = None,
-    kernels: Sequence[str] = (),
-    given: KnownFacts = NOTHING_KNOWN,
-) -> tuple[Optimised, Mapping[str, float]]:
+def optimise_or_keep(task: Task) -> tuple[Optimised, Mapping[str, float]]:
     """As `optimise_cubin`, but a kernel that the timing model expects to become slower stays as it was.
 
     Returns the predicted gains as well (see `predicted_gains`). Where there is no prediction, it warns (SassirWarning).
     """
-    made = optimise_cubin(original, where, pipeline, stated, case, kernels, given=given)
+    made = optimise_cubin(task)
     try:
-        gains = predicted_gains(original, made.cubin, where, case, stated, given)
+        gains = predicted_gains(task.original, made.cubin, task.where, task.case, task.stated, task.given)
     except SassirError as error:
-        warnings.warn(f"{where}: no prediction: {error}", SassirWarning, stacklevel=2)
+        warnings.warn(f"{task.where}: no prediction: {error}", SassirWarning, stacklevel=2)
         return made, {}
     slower = {k: f"the timing model expects it to take {1 / gain:.2f} times as long" for k, gain in gains.items() if gain < LOSS}
-    return give_back(made, slower, original, where, pipeline, stated, case, given), gains
+    return give_back(task, made, slower), gains
 
 
-def give_back(
-    made: Optimised,
-    reasons: Mapping[str, str],
-    original: bytes,
-    where: str,
-    pipeline: Pipeline,
-    stated: Facts | None = None,
-    case: Launch | None = None,
-    given: KnownFacts = NOTHING_KNOWN,
-) -> Optimised:
-    """What `optimise_cubin` made, with some kernels as they were: `reasons` by name. The other arguments are those it was made with."""
+def give_back(task: Task, made: Optimised, reasons: Mapping[str, str]) -> Optimised:
+    """What `optimise_cubin` made of the task, with some kernels as they were: `reasons` by name."""
     if not any(o.changed and o.kernel in reasons for o in made.outcomes):
         return made
     kept = {o.kernel for o in made.outcomes if not o.changed or o.kernel in reasons}
     changed = [o.kernel for o in made.outcomes if o.kernel not in kept]
-    again = optimise_cubin(original, where, pipeline, stated, case, changed, kept, given)
+    again = optimise_cubin(task._replace(kernels=changed, without=kept))
     return again._replace(outcomes=tuple([_kept(o, reasons.get(o.kernel, "")) for o in made.outcomes]))
 
 

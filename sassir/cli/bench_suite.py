@@ -136,12 +136,12 @@ def _give_back(jobs: Sequence[Job], candidates: list[bytes | str], timeout: floa
 
 
 def _optimised(job: Job) -> bytes:
-    from sassir.optimize import optimise_or_keep, read_pipeline
+    from sassir.optimize import Task, optimise_or_keep, read_pipeline
 
     file = job.entry.file
     case = file.launch(job.case) if job.case is not None else None
-    made, _ = optimise_or_keep(job.entry.cubin.read_bytes(), str(job.entry.cubin), read_pipeline(job.pipeline or ""), file.facts, case)
-    return made.cubin
+    task = Task(job.entry.cubin.read_bytes(), str(job.entry.cubin), read_pipeline(job.pipeline or ""), file.facts, case)
+    return optimise_or_keep(task)[0].cubin
 
 
 def _rebuilt(cubin: Path, passes: str) -> bytes:

@@ -14,13 +14,12 @@ from sassir.cli.facts import add_facts_argument
 from sassir.cli.verify import add_gpu_arguments, choose_launches, lines, open_worker
 from sassir.cubin.host import select_cubin
 from sassir.errors import LaunchError
-from sassir.launch import Facts, Launch, LaunchFile, read_launch_file
+from sassir.launch import LaunchFile, read_launch_file
 
 if TYPE_CHECKING:
     from sassir.gpu import Worker
     from sassir.gpu.statistics import Comparison
-    from sassir.optimize import Optimised, Pipeline
-    from sassir.translate.facts import KnownFacts
+    from sassir.optimize import Optimised, Task
     from sassir.verify.ladder import Rung
     from sassir.verify.report import Report
 
@@ -42,20 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class _Job(NamedTuple):
-    """What is optimised, how, and with what it is tried."""
+    """What is optimised, and with what it is tried."""
 
-    original: bytes
-    where: str
+    task: Task
     arch: str
-    pipeline: Pipeline
-    kernels: Sequence[str]
     file: LaunchFile | None
-    case: Launch | None
-    """The launch whose facts are used."""
-    stated: Facts | None
-    """What holds in all launches of the file."""
-    given: KnownFacts
-    """What --facts says of each kernel."""
     worker: Worker | None
     """The GPU, if there is one for this code and launches to run on it."""
 
@@ -64,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     """Print a table and the layers of verification. Returns 1, and writes the original, if the result does not hold."""
     from sassir.cli.optimize_table import Gains, as_json, print_table
     from sassir.cubin.summary import summarise
-    from sassir.optimize import optimise_or_keep, read_pipeline
+    from sassir.optimize import Task, optimise_or_keep, read_pipeline
     from sassir.translate.facts import stated_with
     from sassir.translate.facts_file import stated_facts
     from sassir.verify.certificate import certificate
@@ -82,18 +72,18 @@ def run(args: argparse.Namespace) -> int:
     with ExitStack() as stack:
         worker, remark = _find_worker(args, cubin.arch, file, stack)
         case = chosen if pipeline.name != "default" else None
-        job = _Job(cubin.data, str(args.file), cubin.arch, pipeline, args.kernel, file, case, stated, given, worker)
-        made, predicted = optimise_or_keep(job.original, job.where, pipeline, job.stated, case, args.kernel, given)
-        made, report, measured = _try(job, made)
+        task = Task(cubin.data, str(args.file), pipeline, stated, case, args.kernel, given=given)
+        made, predicted = optimise_or_keep(task)
+        made, report, measured = _try(_Job(task, cubin.arch, file, worker), made)
     gains = Gains(predicted, measured, file.launches if file is not None else {})
-    print_table(job.original, made, gains, chosen)
+    print_table(task.original, made, gains, chosen)
     for line in (remark, *lines(report)):
         print(line)
-    kept = made.cubin if report.verdict != "fails" else job.original
+    kept = made.cubin if report.verdict != "fails" else task.original
     output.write_bytes(kept)
     launches = choose_launches(file, None) if file is not None else []
     outcomes = as_json(made, gains)
-    found = certificate(job.original, kept, report, launches, job.stated, made.assumptions, ",".join(pipeline.passes), outcomes)
+    found = certificate(task.original, kept, report, launches, stated, made.assumptions, ",".join(pipeline.passes), outcomes)
     certified.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if report.verdict != "fails" else 1
 
@@ -121,17 +111,16 @@ def _try(job: _Job, made: Optimised) -> tuple[Optimised, Report, Mapping[str, Co
     from sassir.optimize import give_back
 
     report = _verify(job, made)
-    if job.worker is None or job.file is None or job.stated is None or report.verdict == "fails":
+    if job.worker is None or job.file is None or job.task.stated is None or report.verdict == "fails":
         return made, report, {}
     from sassir.gpu.gain import measured_gains, slower_kernels
     from sassir.verify.assumptions import broken_fact
 
     names = job.file.timed or job.file.launches
     timed = [job.file.launch(name) for name in names]
-    launches = [launch for launch in timed if broken_fact(made.assumptions, launch, job.stated, job.arch) is None]
-    measured = measured_gains(job.worker, job.original, made.cubin, launches)
-    slower = slower_kernels(measured, launches)
-    kept = give_back(made, slower, job.original, job.where, job.pipeline, job.stated, job.case, job.given)
+    launches = [launch for launch in timed if broken_fact(made.assumptions, launch, job.task.stated, job.arch) is None]
+    measured = measured_gains(job.worker, job.task.original, made.cubin, launches)
+    kept = give_back(job.task, made, slower_kernels(measured, launches))
     return kept, report if kept is made else _verify(job, kept), measured
 
 
@@ -145,23 +134,24 @@ def _verify(job: _Job, made: Optimised) -> Report:
     from sassir.verify.ladder import verify_pair
     from sassir.verify.report import Layer, Report
 
-    known = Original(job.original, job.where)
-    if job.file is None or job.stated is None:
+    task, facts = job.task, job.task.stated
+    known = Original(task.original, task.where)
+    if job.file is None or facts is None:
         return verify_pair(known, made.cubin, [], assumptions=made.assumptions)
-    small, facts = choose_launches(job.file, None), job.stated
+    small = choose_launches(job.file, None)
     meant = [launch for launch in small if broken_fact(made.assumptions, launch, facts, job.arch) is None]
     report = verify_pair(known, made.cubin, meant, facts, assumptions=made.assumptions, more=_gpu_rung(job))
-    if job.case is None or not any(made.assumptions.values()):
+    if task.case is None or not any(made.assumptions.values()):
         return report
     layers = [layer for layer in report.layers if meant or layer.name != "emulator"]
     kept = [outcome.kernel for outcome in made.outcomes if not outcome.changed]
     for launch in small:
         try:
-            known_facts(job.arch, launch, facts, job.given)
+            known_facts(job.arch, launch, facts, task.given)
         except LaunchError as error:
             layers.append(Layer("emulator", "skipped", f"launch {launch.name} is none that --facts is about: {error}"))
             continue
-        other = optimise_cubin(job.original, job.where, job.pipeline, facts, launch, job.kernels, kept, job.given)
+        other = optimise_cubin(task._replace(case=launch, without=kept))
         found = verify_pair(known, other.cubin, [launch], facts, assumptions=other.assumptions)
         emulated = [layer for layer in found.layers if layer.name == "emulator"]
         layers += [layer._replace(detail=f"made for launch {launch.name}: {layer.detail}") for layer in emulated]

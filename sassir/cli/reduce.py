@@ -67,12 +67,12 @@ def _given(path: Path) -> Make:
 
 def _made(original: bytes, pipeline: Pipeline, file: LaunchFile) -> Make:
     """As `sassir optimize` makes it, with the facts of the launch unless the pipeline is one that uses none."""
-    from sassir.optimize import optimise_cubin
+    from sassir.optimize import Task, optimise_cubin
 
     def make(passes: Sequence[str], launch: Launch) -> bytes | None:
         case = None if pipeline.name == "default" else launch
         try:
-            return optimise_cubin(original, "the original", pipeline._replace(passes=tuple(passes)), file.facts, case).cubin
+            return optimise_cubin(Task(original, "the original", pipeline._replace(passes=tuple(passes)), file.facts, case)).cubin
         except SassirError:  # a list of passes that makes nothing does not fail
             return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def test_the_kernel_that_a_pass_matters_most_for_is_kept(made: Path) -> None:
 
 
 def test_the_folder_holds_the_cubins_of_the_index_alone(made: Path) -> None:
-    named = {candidate[side] for candidate in index(made)["candidates"] for side in ("complete", "without")}
+    named = {candidate[side] for candidate in index(made)["candidates"] for side in ("original", "complete", "without")}
     assert {file.name for file in made.glob("*.cubin")} == named
 
 
@@ -60,6 +61,25 @@ def test_what_is_left_out_is_missing(made: Path) -> None:
     loads = {side: loads_of(made / unroll[side]) for side in ("complete", "without")}
     assert loads["without"] == 2, "one turn of the loop: x and y"
     assert loads["complete"] > 2
+
+
+def test_a_pass_alone_is_held_against_none(tmp_path: Path) -> None:
+    assert run("--make", str(tmp_path), "saxpy_gs", "--alone", "--pass", "sass-unroll", "--pass", "sass-divide") == 0
+    (unroll,) = index(tmp_path)["candidates"]
+    loads = [loads_of(tmp_path / unroll[side]) for side in ("original", "without", "complete")]
+    assert loads[0] == loads[1] == 2
+    assert loads[2] > 2
+    assert index(tmp_path)["unchanged"] == ["sass-divide"]
+    assert index(tmp_path)["name"] == "pass-alone-launch"
+
+
+def test_other_builds_of_the_kernels(tmp_path: Path) -> None:
+    builds, folder = tmp_path / "unoptimised", tmp_path / "made"
+    builds.mkdir()
+    shutil.copy(script.CUBINS / "saxpy_gs.sm_90.cubin", builds)
+    assert run("--make", str(folder), "saxpy_gs", "fuse2", "--cubins", str(builds), "--pass", "sass-unroll") == 0
+    assert [candidate["kernel"] for candidate in index(folder)["candidates"]] == ["saxpy_gs"]
+    assert index(folder)["name"] == "pass-gains-unoptimised-launch"
 
 
 def loads_of(cubin: Path) -> int:
@@ -113,7 +133,7 @@ def test_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     wrong = {"pass": "sass-unroll", "kernel": "c", "launch": "full", "outcome": "different", "detail": "with the pass: y[3]"}
     records = [record("a", 1.1), record("b", 2.5), wrong]
-    head = {"device": {"name": "GPU", "driver": "580", "cuda": "13.0"}, "date": "2026-02-01", "pipeline": "launch"}
+    head = {"device": {"name": "GPU", "driver": "580", "cuda": "13.0"}, "date": "2026-02-01", "pipeline": "launch", "alone": False}
     (tmp_path / "g-1.json").write_text(json.dumps(head | {"records": records, "unchanged": ["sass-dce"]}))
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     assert "\n".join(figures.quote("passes", "g", tmp_path)).splitlines()[1:] == [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sassir.gpu.suite import find_suite
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.verify.differential import Original, differential
 from sassir.verify.ladder import Pair
 
@@ -26,7 +26,7 @@ COUNT = 12
 def test_what_is_proven_computes_the_same(kernel: str, passes: tuple[str, ...], tmp_path: Path) -> None:
     (entry,) = find_suite(BENCH, "sm_90", [kernel])
     original, launch = Original(entry.cubin.read_bytes()), entry.file.small[0]
-    made = optimise_cubin(original.cubin, kernel, Pipeline("test", 1, passes), entry.file.facts, launch if passes else None)
+    made = optimise_cubin(Task(original.cubin, kernel, Pipeline("test", 1, passes), entry.file.facts, launch if passes else None))
     path = tmp_path / entry.cubin.name
     path.write_bytes(made.cubin)
     possible = list(mutations.possible(entry._replace(cubin=path)))

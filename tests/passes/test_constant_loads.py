@@ -15,7 +15,7 @@ from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts, Pointer, used_fa
 from sassir.dialect.instruction import SassInstruction
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.constant_loads import ConstantLoads
 from sassir.passes.virtualise import Virtualise
 from sassir.rewrite.build import name_of
@@ -79,7 +79,7 @@ def test_without_the_fact_nothing_is_marked() -> None:
 def test_a_kernel_of_the_suite_computes_the_same() -> None:
     original, file = (BENCH / "cubins" / "jacobi2d.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / "jacobi2d.toml")
     launch = file.launch("small")
-    made = optimise_cubin(original, "jacobi2d", Pipeline("test", 1, ("sass-constant-loads",)), file.facts, launch)
+    made = optimise_cubin(Task(original, "jacobi2d", Pipeline("test", 1, ("sass-constant-loads",)), file.facts, launch))
     marked = [line for f in read_program(made.cubin).functions for line in f.lines if "CONSTANT" in line.instruction.modifiers]
     assert len(marked) == 5, "four neighbours and the right-hand side"
     before, after = emulate(original, launch), emulate(made.cubin, launch)

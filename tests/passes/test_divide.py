@@ -10,7 +10,7 @@ import pytest
 
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.divide import magic
 from sassir.translate.cubin import read_program
 
@@ -43,7 +43,7 @@ def test_the_sequence_of_ptxas_becomes_a_product(kernel: str, case: str) -> None
     original, file = (BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / f"{kernel}.toml")
     launch = file.launch(case)
     pipeline = Pipeline("test", 1, ("sass-specialize", "sass-specialize", "sass-divide", "sass-specialize"))
-    made = optimise_cubin(original, kernel, pipeline, file.facts, launch)
+    made = optimise_cubin(Task(original, kernel, pipeline, file.facts, launch))
     assert all(outcome.changed for outcome in made.outcomes), made.outcomes
     before, after = emulate(original, launch), emulate(made.cubin, launch)
     assert all(np.array_equal(before[k].view(np.uint8), after[k].view(np.uint8)) for k in before)
@@ -52,7 +52,7 @@ def test_the_sequence_of_ptxas_becomes_a_product(kernel: str, case: str) -> None
 
 def test_a_divisor_that_is_not_known_stays() -> None:
     original = (BENCH / "cubins" / "gelu_bias_f16.sm_90.cubin").read_bytes()
-    made = optimise_cubin(original, "gelu_bias_f16", Pipeline("test", 1, ("sass-specialize", "sass-divide")))
+    made = optimise_cubin(Task(original, "gelu_bias_f16", Pipeline("test", 1, ("sass-specialize", "sass-divide"))))
     assert _conversions(made.cubin) == _conversions(original)
 
 

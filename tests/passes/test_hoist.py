@@ -15,7 +15,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.encoders import table
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.hoist import hoist
 from sassir.passes.virtualise import virtualise
 from sassir.translate.lift import lift_program
@@ -70,7 +70,7 @@ def test_what_can_fault_or_differ_stays(moving: str, reason: str) -> None:
 def test_a_kernel_of_the_suite_gives_the_same_bits(kernel: str) -> None:
     original = (BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes()
     launch = read_launch_file(BENCH / "launch" / f"{kernel}.toml").launch("small")
-    made = optimise_cubin(original, kernel, Pipeline("test", 1, ("sass-hoist", "sass-schedule")))
+    made = optimise_cubin(Task(original, kernel, Pipeline("test", 1, ("sass-hoist", "sass-schedule"))))
     assert all(outcome.changed for outcome in made.outcomes)
     expected, found = emulate(original, launch), emulate(made.cubin, launch)
     assert all(np.array_equal(expected[name].view(np.uint8), found[name].view(np.uint8)) for name in expected)

@@ -16,7 +16,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.encoders import table
 from sassir.launch import Launch, read_launch_file
-from sassir.optimize import Optimised, Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Optimised, Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.virtualise import virtualise
 from sassir.translate.cubin import read_module, read_program
 from sassir.translate.lift import lift_program
@@ -29,7 +29,7 @@ LISTING = (ROOT / "tests" / "filecheck" / "passes" / "merge_guards.sass").read_t
 
 @pytest.fixture(scope="module")
 def nbody() -> Optimised:
-    made = optimise_cubin(NBODY, "nbody", Pipeline("test", 1, ("sass-merge-guards", "sass-schedule")))
+    made = optimise_cubin(Task(NBODY, "nbody", Pipeline("test", 1, ("sass-merge-guards", "sass-schedule"))))
     assert made.outcomes[0].changed
     return made
 
@@ -130,7 +130,11 @@ def _softmax(tmp_path: Path, cols: int, noalias: bool) -> tuple[bytes, Optimised
     file = read_launch_file(changed)
     original = (ROOT / "bench" / "cubins" / "softmax_rows.sm_90.cubin").read_bytes()
     facts = replace(file.facts, noalias=noalias)
-    return original, optimise_cubin(original, "softmax", Pipeline("test", 1, SOFTMAX), facts, file.launch("small")), file.launch("small")
+    return (
+        original,
+        optimise_cubin(Task(original, "softmax", Pipeline("test", 1, SOFTMAX), facts, file.launch("small"))),
+        file.launch("small"),
+    )
 
 
 def _checks_in_a_row(cubin: bytes) -> int:

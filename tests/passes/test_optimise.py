@@ -12,7 +12,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.errors import TranslationError
 from sassir.launch import LaunchFile, read_launch_file
-from sassir.optimize import Optimised, Pipeline, make_pass, optimise_cubin, read_pipeline
+from sassir.optimize import Optimised, Pipeline, Task, make_pass, optimise_cubin, read_pipeline
 from sassir.translate.cubin import read_module, read_program
 from sassir.verify.ladder import verify_pair
 
@@ -26,7 +26,7 @@ def _suite(kernel: str) -> tuple[bytes, LaunchFile]:
 def _optimised(kernel: str, case: str, *passes: str) -> tuple[bytes, Optimised]:
     original, file = _suite(kernel)
     pipeline = Pipeline("test", 1, passes) if passes else read_pipeline("launch")
-    return original, optimise_cubin(original, kernel, pipeline, file.facts, file.launch(case))
+    return original, optimise_cubin(Task(original, kernel, pipeline, file.facts, file.launch(case)))
 
 
 CASES = [
@@ -66,7 +66,7 @@ def test_each_pass_alone_keeps_the_results(step: str) -> None:
 
 def test_the_default_pipeline_uses_no_fact_and_holds_for_every_launch() -> None:
     original, file = _suite("saxpy_gs")
-    made = optimise_cubin(original, "saxpy_gs", read_pipeline("default"))
+    made = optimise_cubin(Task(original, "saxpy_gs", read_pipeline("default")))
     assert made.outcomes[0].facts == ()
     small = [launch for name, launch in file.launches.items() if name not in file.timed]
     assert verify_pair(original, made.cubin, small).good
@@ -93,7 +93,7 @@ def test_unrolling_shares_one_address_and_batches_the_loads() -> None:
 
 def test_spills_become_registers() -> None:
     original, _ = _suite("su3_spill")
-    made = optimise_cubin(original, "su3_spill", Pipeline("test", 1, ("sass-promote-local",)))
+    made = optimise_cubin(Task(original, "su3_spill", Pipeline("test", 1, ("sass-promote-local",))))
     assert _count(original, "LDL", "STL") > 100
     assert _count(made.cubin, "LDL", "STL") == 0
 
@@ -104,7 +104,7 @@ def _count(cubin: bytes, *mnemonics: str) -> int:
 
 def test_a_kernel_that_cannot_be_changed_stays_and_says_why() -> None:
     original, _ = _suite("triton_attention")
-    made = optimise_cubin(original, "triton_attention", read_pipeline("default"))
+    made = optimise_cubin(Task(original, "triton_attention", read_pipeline("default")))
     assert made.cubin == original
     assert "HGMMA" in made.outcomes[0].reason
 
@@ -122,7 +122,7 @@ CALLING = sorted((Path(__file__).parents[1] / "cubins").glob("calls.*.cubin"))
 @pytest.mark.parametrize("path", CALLING, ids=lambda path: path.stem)
 def test_what_was_optimised_can_be_read_again(path: Path) -> None:
     """Return addresses are found by where they are written, so that must stay before the calls."""
-    made = optimise_cubin(path.read_bytes(), path.name, read_pipeline("default"))
+    made = optimise_cubin(Task(path.read_bytes(), path.name, read_pipeline("default")))
     changed = {outcome.kernel for outcome in made.outcomes if outcome.changed}
     assert changed
     read = [kernel for kernel in read_module(made.cubin, path.name).body.ops if isinstance(kernel, KernelOp)]

@@ -20,7 +20,7 @@ from sassir.emulator import emulate
 from sassir.errors import SassirError
 from sassir.launch import Launch, read_launch
 from sassir.launch.read import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.pipeline_loads import PipelineLoads
 from sassir.passes.virtualise import Virtualise
 from sassir.rewrite import early_loads
@@ -158,7 +158,7 @@ def _dgemv(columns: int) -> Launch:
 @pytest.fixture(scope="module")
 def dgemv() -> bytes:
     """For every number of columns: the loop of sixteen columns at a time has its loads an iteration ahead."""
-    made = optimise_cubin(CUBIN, "dgemv_col", Pipeline("test", 1, ("sass-schedule", "sass-pipeline-loads")), case=_dgemv(40))
+    made = optimise_cubin(Task(CUBIN, "dgemv_col", Pipeline("test", 1, ("sass-schedule", "sass-pipeline-loads")), case=_dgemv(40)))
     assert not {fact for fact in made.outcomes[0].facts if fact.startswith("word")}
     loaded = [line.instruction for line in read_program(made.cubin).functions[0].lines if line.instruction.mnemonic == "LDG"]
     assert sum(i.guard is not None for i in loaded) >= 32
@@ -178,13 +178,13 @@ def test_a_load_of_the_iteration_that_does_not_come_would_be_noticed(monkeypatch
 
     monkeypatch.setattr(early_loads, "_guarded", unguarded)
     with pytest.raises(SassirError, match="0x"):
-        emulate(optimise_cubin(CUBIN, "dgemv_col", PIPELINED, case=_dgemv(32)).cubin, _dgemv(32))
+        emulate(optimise_cubin(Task(CUBIN, "dgemv_col", PIPELINED, case=_dgemv(32))).cubin, _dgemv(32))
 
 
 def test_the_timing_model_sees_the_gain_over_the_order_of_ptxas() -> None:
     file = read_launch_file(BENCH / "launch" / "dgemv_col.toml")
     case = file.launch("medium")
-    without = optimise_cubin(CUBIN, "dgemv_col", BEFORE, file.facts, case).cubin
-    made = optimise_cubin(CUBIN, "dgemv_col", PIPELINED, file.facts, case).cubin
+    without = optimise_cubin(Task(CUBIN, "dgemv_col", BEFORE, file.facts, case)).cubin
+    made = optimise_cubin(Task(CUBIN, "dgemv_col", PIPELINED, file.facts, case)).cubin
     before, after = [predict_static(cubin, "dgemv_col", case, file.facts)[0].microseconds for cubin in (without, made)]
     assert before > 2 * after

@@ -17,7 +17,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import optimise_cubin, read_pipeline
+from sassir.optimize import Task, optimise_cubin, read_pipeline
 from sassir.passes.flatten import Flatten
 from sassir.passes.promote_local import PromoteLocal
 from sassir.passes.virtualise import Virtualise
@@ -162,7 +162,7 @@ def test_branches_stay(body: str) -> None:
 def test_topk_keeps_its_candidates_in_registers(case: str) -> None:
     original, file = (BENCH / "cubins" / "topk_local.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / "topk_local.toml")
     launch = file.launch(case)
-    made = optimise_cubin(original, "topk_local", read_pipeline("launch"), file.facts, launch)
+    made = optimise_cubin(Task(original, "topk_local", read_pipeline("launch"), file.facts, launch))
     found = [line.instruction.mnemonic for line in read_program(made.cubin).functions[0].lines]
     assert not is_local(found)
     assert "BSSY" not in found or case == "tail"  # 32 candidates: too many to run the insertion for all lanes

@@ -15,7 +15,7 @@ from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts, Pointer, used_fa
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.promote_memory import PromoteMemory
 from sassir.passes.virtualise import Virtualise
 from sassir.translate.cubin import read_program
@@ -174,7 +174,7 @@ def _spmv() -> bytes:
 
 def test_spmv_stores_a_row_once_and_loads_eight_entries_at_a_time() -> None:
     file = read_launch_file(BENCH / "launch" / "spmv_csr.toml")
-    made = optimise_cubin(_spmv(), "spmv_csr", read_pipeline("launch"), file.facts, file.launch("small"))
+    made = optimise_cubin(Task(_spmv(), "spmv_csr", read_pipeline("launch"), file.facts, file.launch("small")))
     names = [line.instruction.mnemonic for line in read_program(made.cubin).functions[0].lines]
     assert "noalias" in made.outcomes[0].facts
     assert names.count("STG") == 2
@@ -184,7 +184,7 @@ def test_spmv_stores_a_row_once_and_loads_eight_entries_at_a_time() -> None:
 
 def test_verification_tries_overlapping_buffers_unless_the_fact_is_recorded() -> None:
     file = read_launch_file(BENCH / "launch" / "spmv_csr.toml")
-    made = optimise_cubin(_spmv(), "spmv_csr", Pipeline("test", 1, ("sass-promote-memory",)), file.facts, file.launch("small"))
+    made = optimise_cubin(Task(_spmv(), "spmv_csr", Pipeline("test", 1, ("sass-promote-memory",)), file.facts, file.launch("small")))
     assert made.outcomes[0].facts == ("noalias",)
 
     def tried(assumptions: Assumptions) -> list[str]:
@@ -196,7 +196,7 @@ def test_verification_tries_overlapping_buffers_unless_the_fact_is_recorded() ->
 
 
 def test_without_the_fact_nothing_of_it_changes() -> None:
-    made = optimise_cubin(_spmv(), "spmv_csr", Pipeline("test", 1, ("sass-promote-memory", "sass-forward-memory")))
+    made = optimise_cubin(Task(_spmv(), "spmv_csr", Pipeline("test", 1, ("sass-promote-memory", "sass-forward-memory"))))
     assert made.outcomes[0].facts == ()
     names = [line.instruction.mnemonic for line in read_program(made.cubin).functions[0].lines]
     assert names.count("STG") == 2

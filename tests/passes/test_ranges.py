@@ -13,7 +13,7 @@ from sassir.dialect.facts import KernelFacts, WordRange
 from sassir.launch import Buffer, Launch, Scalar, read_launch_file
 from sassir.launch.records import Argument
 from sassir.machine.constant_bank import constant_bank
-from sassir.optimize import Optimised, optimise_cubin, read_pipeline
+from sassir.optimize import Optimised, Task, optimise_cubin, read_pipeline
 from sassir.translate.cubin import read_program
 from sassir.translate.facts import launch_facts
 from sassir.verify.assumptions import broken_fact
@@ -30,7 +30,7 @@ BLOCKS = KernelFacts(block=(256, 1, 1), grid=(4, 1, 1), words=((UPPER, 0),))
 
 
 def made_for(strided: KernelFacts, clipped: KernelFacts) -> Optimised:
-    return optimise_cubin(CUBIN, "facts", read_pipeline("launch"), given={"strided": strided, "clipped": clipped})
+    return optimise_cubin(Task(CUBIN, "facts", read_pipeline("launch"), given={"strided": strided, "clipped": clipped}))
 
 
 def with_ranges(*ranges: WordRange) -> KernelFacts:
@@ -135,7 +135,7 @@ def test_it_is_right_wherever_in_the_range_a_number_is(kernel: str) -> None:
         found = [WordRange(offset, value // 2, 2 * value) for offset, value in facts.words if offset in counts]
         given[name] = replace(facts, words=(), ranges=tuple(found))
         ranges |= {r.offset: r for r in found}
-    made = optimise_cubin(original, kernel, read_pipeline("launch"), file.facts, given=given)
+    made = optimise_cubin(Task(original, kernel, read_pipeline("launch"), file.facts, given=given))
     assert any(use.startswith("range") for found in made.assumptions.values() for use in found.used)
     for share in (0, 0.6, 1):
         report = verify_pair(original, made.cubin, [with_counts(launch, ranges, share)], file.facts, assumptions=made.assumptions)

@@ -17,7 +17,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
 from sassir.machine import machine
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.relax_barriers import RelaxBarriers
 from sassir.passes.virtualise import Virtualise
 from sassir.schedule.graph import Graph
@@ -187,9 +187,9 @@ def test_the_suite(name: str, case: str) -> None:
     original = (BENCH / "cubins" / f"{name}.sm_90.cubin").read_bytes()
     file = read_launch_file(BENCH / "launch" / f"{name}.toml")
     launch = file.launch(case)
-    made = optimise_cubin(original, name, read_pipeline("launch"), file.facts, launch)
+    made = optimise_cubin(Task(original, name, read_pipeline("launch"), file.facts, launch))
     assert made.outcomes[0].changed
-    assert _barriers(made.cubin) < _barriers(optimise_cubin(original, name, _without(), file.facts, launch).cubin)
+    assert _barriers(made.cubin) < _barriers(optimise_cubin(Task(original, name, _without(), file.facts, launch)).cubin)
     expected, found = emulate(original, launch), emulate(made.cubin, launch)
     assert all(np.array_equal(expected[k].view(np.uint8), found[k].view(np.uint8)) for k in expected)
 
@@ -208,7 +208,7 @@ def test_needleman_wunsch(case: str) -> None:
     original = (BENCH / "cubins" / "nw_tile.sm_90.cubin").read_bytes()
     file = read_launch_file(BENCH / "launch" / "nw_tile.toml")
     launch = file.launch(case)
-    made = optimise_cubin(original, "nw_tile", Pipeline("test", 1, ("sass-relax-barriers",)), file.facts, launch)
+    made = optimise_cubin(Task(original, "nw_tile", Pipeline("test", 1, ("sass-relax-barriers",)), file.facts, launch))
     assert made.outcomes[0].changed
     assert _barriers(made.cubin) == 0
     expected, found = emulate(original, launch), emulate(made.cubin, launch)

@@ -21,7 +21,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.emulator import Counts, emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.rotate_loops import RotateLoops, is_top_tested
 from sassir.passes.virtualise import Virtualise
 from sassir.translate.cubin import read_module
@@ -52,7 +52,7 @@ def rotated(module: ModuleOp) -> KernelOp:
 
 @pytest.mark.parametrize("case", FILE.launches)
 def test_no_one_and_many_iterations_give_the_same_bits_in_no_more_instructions(case: str) -> None:
-    made = optimise_cubin(CUBIN, "top_tested", ALONE)
+    made = optimise_cubin(Task(CUBIN, "top_tested", ALONE))
     assert made.outcomes[0].changed
     before, after = Counts(), Counts()
     launch = FILE.launch(case)
@@ -68,7 +68,7 @@ def test_no_one_and_many_iterations_give_the_same_bits_in_no_more_instructions(c
 @pytest.mark.parametrize("case", FILE.launches)
 def test_the_pipelines_keep_the_results(pipeline: str, case: str) -> None:
     launch = FILE.launch(case)
-    made = optimise_cubin(CUBIN, "top_tested", read_pipeline(pipeline), FILE.facts, launch if pipeline == "launch" else None)
+    made = optimise_cubin(Task(CUBIN, "top_tested", read_pipeline(pipeline), FILE.facts, launch if pipeline == "launch" else None))
     assert made.outcomes[0].changed
     assert verify_pair(CUBIN, made.cubin, [launch], FILE.facts, assumptions=made.assumptions).good
 

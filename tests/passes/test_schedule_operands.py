@@ -13,7 +13,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.launch import read_launch_file
 from sassir.machine import machine
-from sassir.optimize import make_pass, optimise_cubin, read_pipeline
+from sassir.optimize import Task, make_pass, optimise_cubin, read_pipeline
 from sassir.schedule.graph import Graph
 from sassir.schedule.operand_cache import reading_cycles
 from sassir.timing.warp import reading_cycles as reading_cycles_of_code
@@ -79,5 +79,5 @@ def test_what_a_value_from_nowhere_is_said_to_overwrite_stays_before_it() -> Non
     """With nw_tile's full launch, an operand that is never written got the register of a value that a store had yet to read."""
     file = read_launch_file(BENCH / "launch" / "nw_tile.toml")
     cubin = (BENCH / "cubins" / "nw_tile.sm_90.cubin").read_bytes()
-    made = optimise_cubin(cubin, "nw_tile", read_pipeline("launch"), file.facts, file.launch("full"))
+    made = optimise_cubin(Task(cubin, "nw_tile", read_pipeline("launch"), file.facts, file.launch("full")))
     assert [outcome.reason for outcome in made.outcomes] == [""]

@@ -10,7 +10,7 @@ import pytest
 
 from sassir.emulator import emulate
 from sassir.launch import Launch, LaunchFile, read_launch_file
-from sassir.optimize import Optimised, Pipeline, optimise_cubin
+from sassir.optimize import Optimised, Pipeline, Task, optimise_cubin
 from sassir.translate.cubin import read_program
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +69,7 @@ def make(path: Path, kernel: str, block: str = "[192]", shared: int = 0, rounds:
     file: LaunchFile = read_launch_file(path / "launch.toml")
     launch = file.launch("few")
     original = (ROOT / "tests" / "cubins" / "tables.sm_90.cubin").read_bytes()
-    return Made(original, launch, optimise_cubin(original, "tables", ALONE, file.facts, launch if facts else None, [kernel]))
+    return Made(original, launch, optimise_cubin(Task(original, "tables", ALONE, file.facts, launch if facts else None, [kernel])))
 
 
 @pytest.mark.parametrize("block", ["[192]", "[16, 12]", "[8, 6, 4]", "[32, 2, 3]"])
@@ -114,6 +114,6 @@ def test_aes(case: str) -> None:
     """The host fills the table; in the last block some threads end at once."""
     original = (ROOT / "bench" / "cubins" / "aes_tconst.sm_90.cubin").read_bytes()
     file = read_launch_file(ROOT / "bench" / "launch" / "aes_tconst.toml")
-    made = Made(original, file.launch(case), optimise_cubin(original, "aes", ALONE, file.facts, file.launch(case)))
+    made = Made(original, file.launch(case), optimise_cubin(Task(original, "aes", ALONE, file.facts, file.launch(case))))
     assert [len(loads) for loads in made.loads] == [16, 1]
     made.check()

@@ -18,7 +18,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin, read_pipeline
+from sassir.optimize import Pipeline, Task, optimise_cubin, read_pipeline
 from sassir.passes.strength_reduce import StrengthReduce
 from sassir.passes.virtualise import Virtualise
 from sassir.rewrite.build import name_of
@@ -159,7 +159,7 @@ def test_kernels_of_the_suite_get_shorter_and_compute_the_same(kernel: str) -> N
     original, file = (BENCH / "cubins" / f"{kernel}.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / f"{kernel}.toml")
     launch, whole = file.launch("small"), read_pipeline("launch")
     without = Pipeline("test", 1, tuple([step for step in whole.passes if step != "sass-strength-reduce"]))
-    made, other = [optimise_cubin(original, kernel, pipeline, file.facts, launch).cubin for pipeline in (whole, without)]
+    made, other = [optimise_cubin(Task(original, kernel, pipeline, file.facts, launch)).cubin for pipeline in (whole, without)]
     assert _length(made) < _length(other)
     before, after = emulate(original, launch), emulate(made, launch)
     assert all(np.array_equal(before[k].view(np.uint8), after[k].view(np.uint8)) for k in before)

@@ -19,7 +19,7 @@ from sassir.dialect.instruction import SassBranch, SassInstruction
 from sassir.dialect.operations import SHARED, KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.swizzle_shared import Swizzle, swizzle_shared
 from sassir.passes.virtualise import Virtualise
 from sassir.rewrite.build import encodable
@@ -171,7 +171,7 @@ def test_the_results_stay(name: str, case: str, before: tuple[str, ...]) -> None
     original = (BENCH / "cubins" / f"{name}.sm_90.cubin").read_bytes()
     file = read_launch_file(BENCH / "launch" / f"{name}.toml")
     launch = file.launch(case)
-    made = optimise_cubin(original, name, Pipeline("test", 1, (*before, "sass-swizzle-shared")), file.facts, launch)
+    made = optimise_cubin(Task(original, name, Pipeline("test", 1, (*before, "sass-swizzle-shared")), file.facts, launch))
     (outcome,) = made.outcomes
     assert outcome.changed, outcome
     expected, found = emulate(original, launch), emulate(made.cubin, launch)

@@ -15,7 +15,7 @@ from sassir.dialect.facts import KernelFacts
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
 from sassir.launch import read_launch_file
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.unroll import Unroll
 from sassir.passes.virtualise import Virtualise
 from sassir.schedule.budget import running_threads
@@ -85,7 +85,7 @@ def test_a_warp_that_meets_in_front_of_the_loop_goes_on_with_the_copies(factor: 
 def test_where_few_threads_run_each_of_them_loads_more_at_a_time() -> None:
     original, file = (BENCH / "cubins" / "dgemv_col.sm_90.cubin").read_bytes(), read_launch_file(BENCH / "launch" / "dgemv_col.toml")
     passes = ("sass-specialize", "sass-unroll", "sass-share-addresses", "sass-schedule")
-    made = optimise_cubin(original, "dgemv_col", Pipeline("test", 1, passes), file.facts, file.launch("full"))
+    made = optimise_cubin(Task(original, "dgemv_col", Pipeline("test", 1, passes), file.facts, file.launch("full")))
     names = _mnemonics(made.cubin)
     most = max(names[i : i + 80].count("LDG") for i in range(len(names)))
     assert most >= 48

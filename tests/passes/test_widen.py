@@ -16,7 +16,7 @@ from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.launch import read_launch_file
-from sassir.optimize import optimise_cubin, read_pipeline
+from sassir.optimize import Task, optimise_cubin, read_pipeline
 from sassir.passes.virtualise import virtualise
 from sassir.passes.widen import Widen, widen
 from sassir.rewrite.build import name_of
@@ -296,7 +296,7 @@ def narrow(tmp_path: Path, kernel: str, align: int, arch: str = "sm_90", noalias
     path.write_text(NARROW_LAUNCH.format(kernel=kernel, buffers="\n".join(lines), arguments=arguments, align=align, noalias=flag))
     file, original = read_launch_file(path), (CUBINS / f"narrow.{arch}.cubin").read_bytes()
     launch = file.launch("some")
-    made = optimise_cubin(original, "narrow", read_pipeline("launch"), file.facts, launch, [kernel])
+    made = optimise_cubin(Task(original, "narrow", read_pipeline("launch"), file.facts, launch, [kernel]))
     assert made.outcomes[0].changed, made.outcomes[0].reason
     before, after = emulate(original, launch), emulate(made.cubin, launch)
     same = all(np.array_equal(before[name].view(np.uint8), after[name].view(np.uint8)) for name in before)

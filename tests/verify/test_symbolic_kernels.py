@@ -15,7 +15,7 @@ from sassir.cubin.cubin import Cubin
 from sassir.dialect.facts import KernelFacts
 from sassir.errors import SassirWarning
 from sassir.launch import Facts, LaunchFile
-from sassir.optimize import Pipeline, optimise_cubin
+from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.allocate_registers import AllocateRegisters
 from sassir.passes.assign_control import AssignControl
 from sassir.passes.virtualise import Virtualise
@@ -106,7 +106,7 @@ def test_what_passes_make_is_proven_equal(bench: Bench, kernel: str, passes: str
     """Loops of a length that the facts of a launch tell, unrolled, and other orders of instructions."""
     cubin, file = bench(kernel)
     case = file.small[0] if "specialize" in passes else None
-    made = optimise_cubin(cubin, kernel, Pipeline("test", 1, tuple(passes.split(","))), file.facts, case)
+    made = optimise_cubin(Task(cubin, kernel, Pipeline("test", 1, tuple(passes.split(","))), file.facts, case))
     assert [outcome.reason for outcome in made.outcomes] == [""]
     if "unroll" in passes:
         before, after = made.outcomes[0].instructions
