@@ -71,7 +71,8 @@ class Candidate(NamedTuple):
 
 def leave_out(pipeline: Pipeline, name: str) -> Pipeline:
     """The pipeline without one pass, whatever its options."""
-    return pipeline._replace(passes=tuple([text for text in pipeline.passes if name_of(text) != name]))
+    rest = [tuple([text for text in texts if name_of(text) != name]) for texts in (pipeline.passes, pipeline.behind)]
+    return Pipeline(pipeline.name, pipeline.version, *rest)
 
 
 def name_of(text: str) -> str:
@@ -92,7 +93,7 @@ def changing(entry: Entry, case: Launch | None, pipeline: Pipeline) -> set[str]:
             if after != before:
                 found.add(step.name)
             before = after
-    return found & {name_of(text) for text in pipeline.passes}
+    return found
 
 
 class Study(NamedTuple):
@@ -115,10 +116,13 @@ class Study(NamedTuple):
         """Passes, each with the pipelines that have it and do not. Raises SassirError where the pipeline refuses the kernel."""
         changed = set(self.passes) if self.alone else changing(entry, case, self.pipeline)
         for name in sorted(changed.intersection(self.passes)):
-            if self.alone:
-                yield name, self.pipeline._replace(passes=(name,)), self.pipeline._replace(passes=())
-            else:
-                yield name, self.pipeline, leave_out(self.pipeline, name)
+            whole = self.pipeline._replace(passes=self._front(name)) if self.alone else self.pipeline
+            yield name, whole, leave_out(whole, name)
+
+    def _front(self, name: str) -> tuple[str, ...]:
+        """Of a pass by itself, what of it comes in front of allocation."""
+        behind = {name_of(text) for text in self.pipeline.behind}
+        return () if name in behind - {name_of(text) for text in self.pipeline.passes} else (name,)
 
 
 def make(study: Study, folder: Path, entry: Entry) -> list[Candidate]:
@@ -240,7 +244,7 @@ def main() -> int:
     if options.measure:
         return measure_all(options.measure, options.output, options.commit)
     pipeline = read_pipeline(options.pipeline)
-    names = options.passes or dict.fromkeys([name_of(text) for text in pipeline.passes])
+    names = options.passes or dict.fromkeys([name_of(text) for text in (*pipeline.passes, *pipeline.behind)])
     make_all(options.make, Study(pipeline, tuple(names), options.alone, options.cubins), options.kernels, options.count, options.jobs)
     return 0
 

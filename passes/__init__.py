@@ -27,6 +27,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-forward-memory": "forward_memory.ForwardMemory",
     "sass-gvn": "gvn.GlobalValueNumbering",
     "sass-hoist": "hoist.Hoist",
+    "sass-keep-cache": "keep_cache.KeepCache",
     "sass-licm": "licm.LoopInvariantCodeMotion",
     "sass-merge-guards": "merge_guards.MergeGuards",
     "sass-pipeline-loads": "pipeline_loads.PipelineLoads",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -19,14 +20,14 @@ from sassir.dialect import internals
 from sassir.dialect.facts import facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, UndefinedOp
-from sassir.dialect.registers import R
+from sassir.dialect.registers import P, R
 from sassir.machine import machine
 from sassir.machine.hierarchy import GLOBAL_LOADS, SCHEDULERS
 from sassir.rewrite.kernels import free_kernels
 from sassir.schedule.budget import LARGEST, register_budget, running_warps
 from sassir.schedule.graph import Graph
 from sassir.schedule.operand_cache import reading_cycles
-from sassir.schedule.order import HIDING, ROOM, Pressure, cycles_of, is_hidden, schedule
+from sassir.schedule.order import ANY_NUMBER, HIDING, ROOM, Pressure, cycles_of, is_hidden, schedule
 
 WORTHWHILE = 0.95
 """What a new order must take of the time of the old one: that is estimated for one warp alone, and ptxas knows more of the registers
@@ -38,6 +39,24 @@ LATER = (4, 8, 12)
 (nbody: 186 cycles in place of 294, no register more)."""
 ATTEMPTS = 3
 """Orders that are tried for one block, each with fewer registers, until one of them costs no warp."""
+
+
+PREDICATES = (ANY_NUMBER, P.COUNT, P.COUNT - 2)
+"""How many predicates an order tries to keep in use: fewer, where some find no register."""
+SPILLED = 20
+"""Cycles for each that finds none: a SEL saves it, an ISETP makes it again, and its reader waits for that."""
+
+
+class _Order(NamedTuple):
+    """A new order of a block."""
+
+    time: float
+    """Its cycles for each warp that then still runs."""
+    order: list[int]
+    registers: int
+    """General registers, at most."""
+    warps: float
+    """That still run on each scheduler."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +89,7 @@ class _Scheduler:
         results = [result for graph in self.graphs for op in graph.ops for result in op.results]
         self.allocated = all(r.type.number is not None for r in results if isinstance(r.type, R))  # the stack pointer always is
         self.before = {} if self.allocated else original_registers(kernel.body)
-        used = max(self._most(b, range(len(graph.ops))) for b, graph in enumerate(self.graphs))
+        used = max(self._needs(b, range(len(graph.ops)))[0] for b, graph in enumerate(self.graphs))
         if self.allocated:
             self.limit = LARGEST
         else:
@@ -86,17 +105,16 @@ class _Scheduler:
         if block.last_op is not None:
             live_out.update(internals.operands(block.last_op))
         touched: set[SSAValue] = {v for op in self.graphs[b].ops for v in internals.operands(op)}
-        through = [v for v in self.liveness.live_in[b] if isinstance(v.type, R) and v not in touched and v not in live_out]
-        return Pressure(self.graphs[b], live_out, len(through))
+        return Pressure(self.graphs[b], live_out, [v for v in self.liveness.live_in[b] if v not in touched and v not in live_out])
 
-    def _most(self, b: int, order: Sequence[int]) -> int:
-        """The most general registers that the block has in use in that order."""
+    def _needs(self, b: int, order: Sequence[int]) -> tuple[int, int]:
+        """The most general registers that the block has in use in that order, and the predicates for which there is no register."""
         pressure = self._pressure(b)
         most = pressure.now
         for i in order:
             pressure.take(self.graphs[b].ops[i])
             most = max(most, pressure.now)
-        return most
+        return most, pressure.without_room
 
     def _warps(self, used: int) -> float:
         """Warps of each scheduler, if so many registers are in use; some, since what a block has no room for is spilled."""
@@ -113,7 +131,7 @@ class _Scheduler:
             share = reading_cycles(found, after) / reading
         else:
             time, after = min(self._orders(b), default=(cycles, list(order)))
-            share = time / (cycles / self.warps)
+            share = time * self.warps / (cycles + SPILLED * self._needs(b, order)[1])
         if share > WORTHWHILE:
             return False
         _arrange(self.blocks[b], found, after)
@@ -127,27 +145,29 @@ class _Scheduler:
         13 % faster with a small one, 31 % slower with a large one on an H200).
         """
         graph = self.graphs[b]
-        before = self._most(b, range(len(graph.ops)))
-
-        def order(limit: int) -> tuple[list[int], int, float]:
-            after = schedule(graph, self._pressure(b), limit)
-            excess = self._most(b, after) - max(self.limit, before)
-            return after, excess, self._warps(excess + max(self.limit, before) + ROOM) if excess > 0 else self.warps
-
+        before = max(self.limit, self._needs(b, range(len(graph.ops)))[0])
         loads = any(isinstance(op, SassInstruction) and op.MNEMONIC in GLOBAL_LOADS for op in graph.ops)
-        limit, least = self.limit, self.warps if loads and self.facts.grid is None else 0.0
+        least = self.warps if loads and self.facts.grid is None else 0.0
+
+        def orders(limit: int) -> Iterator[_Order]:
+            for predicates in PREDICATES:
+                after = schedule(graph, self._pressure(b), limit, predicates)
+                most, without_room = self._needs(b, after)
+                warps = self._warps(most + ROOM) if most > before else self.warps
+                yield _Order((cycles_of(graph, after) + SPILLED * without_room) / warps, after, most, warps)
+                if not without_room:
+                    break
+
+        limit = self.limit
         for _ in range(ATTEMPTS):
-            after, excess, warps = order(limit)
-            if warps >= least:
-                yield cycles_of(graph, after) / warps, after
-            least = least or warps
-            if excess <= 0:
+            found = list(orders(limit))
+            yield from [(o.time, o.order) for o in found if o.warps >= least]
+            least = least or found[0].warps
+            if found[0].registers <= before:
                 break
-            limit -= excess
+            limit -= found[0].registers - before
         for more in LATER if self.limit < LARGEST - ROOM else ():
-            after, _, warps = order(self.limit + more)
-            if warps >= least:
-                yield cycles_of(graph, after) / warps, after
+            yield from [(o.time, o.order) for o in orders(self.limit + more) if o.warps >= least]
 
 
 def _arrange(block: Block, found: Graph, order: Sequence[int]) -> None:

@@ -25,6 +25,7 @@ from sassir.analysis.dry_run import Lookup, dry_run
 from sassir.analysis.occupancy import occupancy
 from sassir.analysis.propagated import propagate
 from sassir.analysis.propagation import Propagation
+from sassir.cubin.shared import reserved_shared
 from sassir.dialect.edges import predecessors
 from sassir.dialect.facts import Dim3, facts_of, record_use
 from sassir.dialect.instruction import SassInstruction
@@ -48,8 +49,8 @@ _MOST_BYTES = 16 * 1024
 _MOST_STATIC = 48 * 1024
 """Bytes of static shared memory that a kernel can have (CUDA Programming Guide 13.0, compute capabilities)."""
 _ALIGNMENT = 16
-_CLUSTERS_SINCE, _RESERVED = 90, 1024
-"""From sm_90 on the driver keeps the first bytes of shared memory, and bits 24 and up of an address tell the block of the cluster."""
+_CLUSTERS_SINCE = 90
+"""Bits 24 and up of an address in shared memory tell the block of the cluster."""
 _ADDRESS = re.compile(r"c\[0x3\]\[\$(?P<offset>[-+]+0x[0-9a-f]+)?\]")
 _WIDTHS = {"": 4, "U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8}
 
@@ -104,7 +105,7 @@ def stage_constants(kernel: KernelOp, arch: str, size: int, static: int, registe
     if not found:
         return 0
     clusters = int("".join(c for c in arch if c.isdigit())) >= _CLUSTERS_SINCE
-    reserved = _RESERVED if clusters else 0
+    reserved = reserved_shared(arch)
     used = (static or reserved) + added_shared(kernel)
     begin, end = min(s.first for s in found) & -_ALIGNMENT, -(-max(s.last for s in found) // WORD) * WORD
     table = _Table(begin, end, -(-used // _ALIGNMENT) * _ALIGNMENT)

@@ -33,8 +33,11 @@ from sassir.translate.summaries import summaries
 from sassir.verify.assumptions import Assumptions, assumptions_of
 
 BEFORE = ("sass-virtualise",)
-AFTER = ("sass-allocate-registers", "sass-schedule", "sass-assign-control", "sass-check-allocation", "sass-check-schedule")
-"""What every pipeline begins and ends with."""
+ALLOCATION = ("sass-allocate-registers",)
+AFTER = ("sass-assign-control", "sass-check-allocation", "sass-check-schedule")
+"""What every pipeline has: at its beginning, in its middle, at its end."""
+BEHIND = ("sass-schedule", "sass-keep-cache")
+"""What comes behind allocation, unless a pipeline says something else."""
 VERSION = 1
 """Of pipeline files."""
 LOSS = 0.97
@@ -55,16 +58,19 @@ def collection_paused() -> Generator[None]:
 
 
 class Pipeline(NamedTuple):
-    """Passes in order, as `sassir-opt -p` takes them, between freeing the registers and choosing them anew."""
+    """Passes in order, as `sassir-opt -p` takes them."""
 
     name: str
     version: int
     """Of the form of the file."""
     passes: tuple[str, ...]
+    """Between freeing the registers and choosing them anew."""
+    behind: tuple[str, ...] = BEHIND
+    """Between choosing the registers and the control codes."""
 
     def all_passes(self) -> list[ModulePass]:
         """The passes, ready to run. Raises TranslationError for an unknown one, or an option that it does not have."""
-        return [make_pass(text) for text in (*BEFORE, *self.passes, *AFTER)]
+        return [make_pass(text) for text in (*BEFORE, *self.passes, *ALLOCATION, *self.behind, *AFTER)]
 
 
 class Task(NamedTuple):
@@ -111,7 +117,8 @@ class Optimised(NamedTuple):
 def read_pipeline(name: str) -> Pipeline:
     """The pipeline called `name` in passes/pipelines, or in the TOML file of that name. Raises TranslationError.
 
-    `load` of such a file lists Python files with passes of its own, from its folder.
+    `passes` of such a file are those in front of allocation, `behind` those behind it (if absent: `BEHIND`). `load` lists Python files
+    with passes of its own, from its folder.
     """
     source = Path(name) if name.endswith(".toml") else files("sassir.passes").joinpath("pipelines", f"{name}.toml")
     if not source.is_file():
@@ -125,7 +132,7 @@ def read_pipeline(name: str) -> Pipeline:
     passes = _texts(found.get("passes"), f"{name}: passes")
     for file in _texts(found.get("load", []), f"{name}: load"):
         load_passes(Path(name).parent / file)
-    return Pipeline(name, VERSION, passes)
+    return Pipeline(name, VERSION, passes, _texts(found.get("behind", list(BEHIND)), f"{name}: behind"))
 
 
 def _texts(value: object, what: str) -> tuple[str, ...]:

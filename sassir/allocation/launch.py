@@ -20,7 +20,7 @@ class LaunchBounds(NamedTuple):
     threads: int | None = None
     """Most threads of a block; None if the file does not say."""
     shared: int = 0
-    """Bytes of static shared memory."""
+    """Bytes of static shared memory, without what the driver reserves."""
 
     def registers(self, arch: str) -> int:
         """The highest register count with which such a block can still be launched."""
@@ -33,7 +33,7 @@ def launch_bounds(module: ModuleOp) -> dict[int | None, LaunchBounds]:
     """The bounds of each kernel of a module with a cubin, by the index of its section."""
     kernels = summaries(module).kernels
     blocks = {section: k.required_threads or k.max_threads for section, k in kernels.items()}
-    return {section: LaunchBounds(prod(block) if (block := blocks[section]) else None, k.shared) for section, k in kernels.items()}
+    return {section: LaunchBounds(prod(block) if (block := blocks[section]) else None, k.asked_shared) for section, k in kernels.items()}
 
 
 def bounds_of(kernel: KernelOp, found: Mapping[int | None, LaunchBounds]) -> LaunchBounds:

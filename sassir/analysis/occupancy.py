@@ -19,6 +19,9 @@ REGISTERS = 65536
 _PARTITIONS = 4
 _REGISTER_UNIT = 256
 _KIB = 1024
+_TURING_PARTITIONS = (32, 64)
+_PARTITION_SIZES = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)
+"""KiB; each architecture has those that are no larger than its most (CUDA Programming Guide 13.0, compute capabilities)."""
 
 # fmt: off
 _TABLE = """
@@ -73,6 +76,8 @@ class Occupancy(NamedTuple):
     """Of the warps that the multiprocessor has room for, 0 to 1."""
     limits: tuple[str, ...]
     """What keeps one more block out: `warps`, `blocks`, `registers`, `shared memory`, `barriers`."""
+    shared: int
+    """Bytes of shared memory that these blocks take together, with what the system takes for each."""
 
 
 def occupancy(arch: str, registers: int, shared_bytes: int, threads_per_block: int, barriers: int = 0) -> Occupancy:
@@ -99,7 +104,17 @@ def occupancy(arch: str, registers: int, shared_bytes: int, threads_per_block: i
     if barriers and sm.barriers:
         room["barriers"] = sm.barriers // barriers
     blocks = min(room.values())
-    return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, tuple([what for what, fit in room.items() if fit == blocks]))
+    limits = tuple([what for what, fit in room.items() if fit == blocks])
+    return Occupancy(blocks, blocks * warps, blocks * warps / sm.warps, limits, blocks * shared)
+
+
+def shared_partition(arch: str, taken: int) -> int:
+    """Bytes that shared memory gets of what it and the first-level cache share, where blocks take `taken` of it in all.
+
+    The driver takes the smallest partition that holds them (measured on an H200: bench/first_level.py).
+    """
+    sizes = [size * _KIB for size in (_TURING_PARTITIONS if arch == "sm_75" else _PARTITION_SIZES)]
+    return next(size for size in sizes if size >= taken)
 
 
 def _by_registers(registers: int, warps: int) -> int:

@@ -30,6 +30,8 @@ class Function(NamedTuple):
     """What the linker or the driver fills in, by the original offset of the instruction: `ABS32_LO_32 vprintf`."""
     shared: int = 0
     """Bytes of static shared memory that the code needs beyond what the kernel had."""
+    registers: int = 0
+    """The register count to ask for at least, even if the code uses fewer."""
 
     @property
     def size(self) -> int:

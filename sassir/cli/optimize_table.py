@@ -77,7 +77,7 @@ def _occupancy(kernel: KernelSummary, arch: str, case: Launch | None) -> str:
     step = next((s for s in case.steps if s.kernel == kernel.name), None) if case is not None else None
     if step is None or kernel.registers is None:
         return ""
-    return f"{occupancy(arch, kernel.registers, kernel.shared + step.shared, math.prod(step.block), kernel.barriers).share:.0%}"
+    return f"{occupancy(arch, kernel.registers, kernel.asked_shared + step.shared, math.prod(step.block), kernel.barriers).share:.0%}"
 
 
 def as_json(made: Optimised, gains: Gains) -> dict[str, Any]:

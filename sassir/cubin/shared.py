@@ -15,6 +15,11 @@ _ALIGNMENT = 16
 _RESERVED, _RESERVED_SINCE = 1024, 90
 
 
+def reserved_shared(arch: str) -> int:
+    """Bytes at the start of shared memory that the size of the section includes, though the code did not ask for them."""
+    return _RESERVED if int("".join(c for c in arch if c.isdigit())) >= _RESERVED_SINCE else 0
+
+
 def grown(elf: Elf, code: Section, arch: str, size: int) -> bytes:
     """The file with `size` bytes more shared memory for the kernel in section `code`.
 
@@ -25,7 +30,7 @@ def grown(elf: Elf, code: Section, arch: str, size: int) -> bytes:
     kernel = code.name.removeprefix(".text.")
     known = next((s for s in elf.sections if s.name == f".nv.shared.{kernel}" and s.info == code.index), None)
     if known is None:
-        size += _RESERVED if int("".join(c for c in arch if c.isdigit())) >= _RESERVED_SINCE else 0
+        size += reserved_shared(arch)
         _add_section(elf, out, f".nv.shared.{kernel}", code.index, size)
     else:
         at = elf.section_table + SECTION_HEADER.size * known.index

@@ -12,6 +12,7 @@ from sassir.cubin.cubin import Cubin
 from sassir.cubin.elf import located
 from sassir.cubin.nvinfo import Attribute, Parameter, decode
 from sassir.cubin.resources import counts, function_values
+from sassir.cubin.shared import reserved_shared
 
 
 class KernelSummary(NamedTuple):
@@ -32,6 +33,8 @@ class KernelSummary(NamedTuple):
     """Named barriers, counted up to the highest in use."""
     shared: int
     """Static shared memory, what the driver reserves for itself included."""
+    asked_shared: int
+    """Static shared memory that the code asks for; what `sassir.analysis.occupancy` counts from."""
     stack: int | None
     """Local memory: stack frame, of the deepest call chain where the linker computed it."""
     constant: int
@@ -85,6 +88,7 @@ def _summarise_kernel(cubin: Cubin, section: CodeSection) -> KernelSummary:
     registers, barriers, frame = counts(cubin, section)
     belonging = [s for s in elf.sections if s.info == section.index]
     parameters = [value for attribute in section.attributes if isinstance(value := decode(attribute), Parameter)]
+    shared = sum(s.size for s in belonging if s.name.startswith(".nv.shared."))
     return KernelSummary(
         name=section.kernel,
         section=section.index,
@@ -94,7 +98,8 @@ def _summarise_kernel(cubin: Cubin, section: CodeSection) -> KernelSummary:
         instructions=len(section.data) // INSTRUCTION_BYTES,
         registers=registers,
         barriers=barriers or 0,
-        shared=sum(s.size for s in belonging if s.name.startswith(".nv.shared.")),
+        shared=shared,
+        asked_shared=max(0, shared - reserved_shared(cubin.arch)),
         stack=function_values(cubin, section).get(MIN_STACK_SIZE, frame),
         constant=sum(s.size for s in belonging if s.name.startswith(".nv.constant0")),
         parameters=tuple(sorted(parameters)),

@@ -39,6 +39,8 @@ ALLOCATED = "sass.allocated"
 """The attribute of a kernel that keeps its registers although others were freed: why."""
 SHARED = "sass.shared"
 """The attribute of a kernel that needs more static shared memory than it had: bytes. See `added_shared`."""
+REGISTERS = "sass.registers"
+"""The attribute of a kernel that asks for more registers than its code uses: the count. See `asked_registers`."""
 
 
 @irdl_op_definition
@@ -91,7 +93,16 @@ class KernelOp(IRDLOperation):
 
 def added_shared(kernel: KernelOp) -> int:
     """How many bytes of static shared memory passes have added to what the kernel had."""
-    found = kernel.attributes.get(SHARED)
+    return _number(kernel, SHARED)
+
+
+def asked_registers(kernel: KernelOp) -> int:
+    """The register count that passes ask for, whatever the code uses; 0 if none does."""
+    return _number(kernel, REGISTERS)
+
+
+def _number(kernel: KernelOp, name: str) -> int:
+    found = kernel.attributes.get(name)
     return found.data if has_type(found, IntAttr[int]) else 0
 
 

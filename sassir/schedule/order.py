@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
-from sassir.dialect.registers import R
+from sassir.dialect.registers import P, R
 from sassir.schedule.graph import Graph
 from sassir.schedule.operand_cache import OperandCache
 
@@ -24,35 +24,46 @@ ROOM = 4
 HIDING = 2
 """How many times the cycles of a warp the others of its scheduler must issue until its waits are taken to be hidden: they do not come
 evenly. ptxas's registers in its own order have few bank conflicts, which is then worth more (conv3x3, 2 % slower without this rule)."""
+ANY_NUMBER = 1 << 16
+"""Of predicates."""
 SLACK, NEAR = 8, 32
 """Among operations with so many cycles less behind them than the first one, and so many of them, the operand cache decides."""
 
 
 class Pressure:
-    """The number of general registers that hold values, while a block is put in order."""
+    """The numbers of general registers and of predicates that hold values, while a block is put in order."""
 
-    def __init__(self, graph: Graph, live_out: Iterable[SSAValue], through: int) -> None:
-        """`live_out`: the values needed behind the block; `through`: registers that are alive all along and not used in it."""
+    def __init__(self, graph: Graph, live_out: Iterable[SSAValue], through: Iterable[SSAValue]) -> None:
+        """`live_out`: the values needed behind the block; `through`: those that are alive all along and not used in it."""
         self.kept = set(live_out)
         self.uses: dict[SSAValue, int] = {}
         for op in graph.ops:
             for value in _read(op):
                 self.uses[value] = self.uses.get(value, 0) + 1
         inside = {result for op in graph.ops for result in op.results}
-        self.now = through + sum(isinstance(v.type, R) for v in {*self.uses, *self.kept} - inside)
+        here = [*({*self.uses, *self.kept} - inside), *through]
+        self.now = sum(isinstance(v.type, R) for v in here)
+        self.predicates = sum(isinstance(v.type, P) for v in here)
+        self.without_room = 0
+        """Predicates for which no register was left."""
 
-    def change(self, op: Operation) -> int:
-        """By how much the number rises when `op` comes next."""
-        freed = sum(self.uses[v] == 1 and v not in self.kept and isinstance(v.type, R) for v in _read(op))
-        made = sum(isinstance(r.type, R) for r in op.results)
+    def change(self, op: Operation, file: type[R | P] = R) -> int:
+        """By how much the number of those in `file` rises when `op` comes next."""
+        freed = sum(self.uses[v] == 1 and v not in self.kept and isinstance(v.type, file) for v in _read(op))
+        made = sum(isinstance(r.type, file) for r in op.results)
         return made - freed
 
     def take(self, op: Operation) -> None:
         """`op` comes next."""
         self.now += self.change(op)
+        made = self.change(op, P)
+        self.predicates += made
+        self.without_room += max(0, min(made, self.predicates - P.COUNT))
         for value in _read(op):
             self.uses[value] -= 1
-        self.now -= sum(isinstance(r.type, R) and r not in self.kept and not self.uses.get(r) for r in op.results)
+        unread = [r for r in op.results if r not in self.kept and not self.uses.get(r)]
+        self.now -= sum(isinstance(r.type, R) for r in unread)
+        self.predicates -= sum(isinstance(r.type, P) for r in unread)
 
 
 def _read(op: Operation) -> set[SSAValue]:
@@ -95,8 +106,8 @@ def is_hidden(graph: Graph, cycles: int, reading: int, warps: float, times: floa
     return (HIDING if barrier else times) * cycles <= warps * reading
 
 
-def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
-    """An order of the operations by their position. Tries to keep at most `limit` general registers in use."""
+def schedule(graph: Graph, pressure: Pressure, limit: int, predicates: int = ANY_NUMBER) -> list[int]:
+    """An order of the operations by their position. Tries to keep at most `limit` general registers and `predicates` in use."""
     height = heights(graph)
     missing = [0] * len(graph.ops)
     for after in graph.successors:
@@ -118,11 +129,15 @@ def schedule(graph: Graph, pressure: Pressure, limit: int) -> list[int]:
             now = max(now, time) if not ready else now
             heappush(ready, (key, i))
         if pressure.now + ROOM > limit:
-            i = _least(graph, pressure, [i for _, i in ready] + [i for _, _, i in waiting], earliest, height)
+            scarce = R
+        else:
+            scarce = P if pressure.predicates >= predicates and pressure.change(graph.ops[ready[0][1]], P) > 0 else None
+        if scarce is None:
+            i = _next(ready, cache)
+        else:
+            i = _least(graph, pressure, scarce, [i for _, i in ready] + [i for _, _, i in waiting], earliest, height)
             ready = [item for item in ready if item[1] != i]
             waiting = [item for item in waiting if item[2] != i]
-        else:
-            i = _next(ready, cache)
         timing = graph.timings[i]
         start = max(now, earliest[i], busy.get(timing.pipe, 0) if timing else 0)
         if timing is not None:
@@ -153,6 +168,8 @@ def _next(ready: list[tuple[int, int]], cache: OperandCache) -> int:
     return best[1]
 
 
-def _least(graph: Graph, pressure: Pressure, candidates: Sequence[int], earliest: Sequence[int], height: Sequence[int]) -> int:
-    """The candidate that needs the fewest registers; among equals the one that can go first, then the one with most behind it."""
-    return min(candidates, key=lambda i: (pressure.change(graph.ops[i]), earliest[i], -height[i], i))
+def _least(
+    graph: Graph, pressure: Pressure, file: type[R | P], candidates: Sequence[int], earliest: Sequence[int], height: Sequence[int]
+) -> int:
+    """The candidate that needs the fewest registers of `file`; among equals the one that can go first, then the one with most behind it."""
+    return min(candidates, key=lambda i: (pressure.change(graph.ops[i], file), earliest[i], -height[i], i))

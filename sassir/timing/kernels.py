@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sassir.analysis.loops import Loops
-from sassir.analysis.occupancy import occupancy
+from sassir.analysis.occupancy import MULTIPROCESSORS, occupancy
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.asm.program import Function
 from sassir.cubin.cubin import Cubin
@@ -136,7 +136,8 @@ def first_level(kernel: Kernel, shape: Shape) -> int:
     """Bytes of the first-level cache that each resident block can count on: its part of what shared memory leaves."""
     hierarchy = hierarchy_of(kernel.arch)
     blocks = max(1, occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks)
-    return int(hierarchy.overheads.first_level * max(0, hierarchy.first_size // blocks - shape.shared))
+    taken = MULTIPROCESSORS[kernel.arch.rstrip("af")].reserved
+    return int(hierarchy.overheads.first_level * max(0, hierarchy.first_size // blocks - shape.shared - taken))
 
 
 def hierarchy_of(arch: str) -> Hierarchy:
@@ -160,14 +161,14 @@ def shapes_of(
 
 
 def _shape(summary: KernelSummary, blocks: int, threads: int, shared: int = 0) -> Shape:
-    return Shape(blocks, threads, summary.registers or REGISTERS, summary.shared + shared, summary.barriers)
+    return Shape(blocks, threads, summary.registers or REGISTERS, summary.asked_shared + shared, summary.barriers)
 
 
 def _full(kernel: Kernel, facts: KernelFacts) -> Shape:
     """As many blocks as fit on the GPU at a time, where `facts` do not tell."""
     summary, shared = kernel.summary, facts.shared or 0
     threads = math.prod(facts.block or summary.required_threads or summary.max_threads or (THREADS,))
-    fitting = occupancy(kernel.arch, summary.registers or REGISTERS, summary.shared + shared, threads, summary.barriers).blocks
+    fitting = occupancy(kernel.arch, summary.registers or REGISTERS, summary.asked_shared + shared, threads, summary.barriers).blocks
     full = max(1, fitting) * hierarchy_of(kernel.arch).multiprocessors
     return _shape(summary, full if facts.grid is None else math.prod(facts.grid), threads, shared)
 

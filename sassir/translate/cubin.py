@@ -128,10 +128,12 @@ def write_cubin(program: Program, from_fields: bool = False) -> bytes:
         data = encode(function, program.arch, from_fields)
         data += _PADDING * (-len(data) % (cubin.elf.sections[section.index].alignment or 1) // INSTRUCTION_BYTES)
         moved = function.moved()
-        if data != section.data or any(old != new for old, new in moved.items()):
+        before = counts(cubin, section)
+        asks_more = function.registers > (before.registers or 0)
+        if data != section.data or asks_more or any(old != new for old, new in moved.items()):
             old = _labels(section)
             labels = {old[name]: offset for name, offset in function.labels.items() if name in old}
-            instructions, needs = [line.instruction for line in function.lines], resources(function, counts(cubin, section), program.arch)
+            instructions, needs = [line.instruction for line in function.lines], resources(function, before, program.arch)
             renamed = _is_renamed(function, section, program.arch)
             changed[section.index] = Code(data, moved, labels, instructions, renamed, needs, function.shared)
     return cubin.rebuild(changed)

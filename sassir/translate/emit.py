@@ -16,7 +16,7 @@ from sassir.asm.program import Function, Line, Program
 from sassir.dialect import internals
 from sassir.dialect.container import ContainerAttr
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, UndefinedOp, added_shared
+from sassir.dialect.operations import EndOp, KernelOp, LabelOp, NextOp, OpaqueOp, UndefinedOp, added_shared, asked_registers
 from sassir.dialect.registers import REGISTER_NAMES, REGISTERS, SassRegister
 from sassir.dialect.syntax import written
 from sassir.dialect.template import ADDRESS, LINKED, PLACE, READ, WRITE
@@ -82,7 +82,7 @@ class _Layout:
     def __init__(self, kernel: KernelOp) -> None:
         self.section = None if kernel.section is None else kernel.section.data
         self.name = kernel.function.data
-        self.shared = added_shared(kernel)
+        self.shared, self.registers = added_shared(kernel), asked_registers(kernel)
         self.places: list[_Place] = []
         self.starts: dict[Block, int] = {}
         self.labels: dict[str, int] = {}
@@ -127,7 +127,7 @@ class _Layout:
         """Every operation as an instruction."""
         lines = tuple([self._line(op, offset) for op, offset in self.places])
         links = dict([link for op, _ in self.places if (link := _link(op)) is not None])
-        return Function(self.name, self.section, lines, self.exported, links, self.shared)
+        return Function(self.name, self.section, lines, self.exported, links, self.shared, self.registers)
 
     def _line(self, op: SassInstruction, offset: int) -> Line:
         place = self._named_place(op, offset)

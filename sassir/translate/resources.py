@@ -31,7 +31,7 @@ def resources(function: Function, before: Resources, arch: str) -> Resources:
     """
     code = [line.instruction for line in function.lines]
     shapes = [shape(c.mnemonic, c.modifiers, c.operands) for c in code]
-    registers = highest_register(shapes) + 1 + RESERVED_REGISTERS
+    registers = max(highest_register(shapes) + 1 + RESERVED_REGISTERS, function.registers)
     if before.registers is not None and not _is_alone(function, shapes):
         registers = max(registers, before.registers)
     barriers = [number for c in code if c.mnemonic == "BAR" for number in barrier_numbers(c)]

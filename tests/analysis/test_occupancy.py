@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sassir.analysis.occupancy import MULTIPROCESSORS, occupancy
+from sassir.analysis.occupancy import MULTIPROCESSORS, occupancy, shared_partition
 from sassir.encoders.library import ARCHITECTURES
 from sassir.errors import SassirError
 
@@ -66,6 +66,28 @@ def test_the_system_takes_shared_memory_of_each_block() -> None:
     assert occupancy("sm_90", 32, 227 * 1024, 128).blocks == 1
     assert occupancy("sm_90", 32, 227 * 1024 + 1, 128).blocks == 0
     assert occupancy("sm_75", 32, 64 * 1024, 128).blocks == 1
+
+
+@pytest.mark.parametrize(
+    ("arch", "taken", "partition"),
+    [
+        ("sm_90", 0, 0),
+        ("sm_90", 20 * 9600, 196),
+        ("sm_90", 21 * 9600, 228),
+        ("sm_90", 24 * 9600, 228),
+        ("sm_80", 150 << 10, 164),
+        ("sm_75", 0, 32),
+        ("sm_75", 33 << 10, 64),
+    ],
+)
+def test_shared_memory_takes_the_smallest_partition_that_holds_it(arch: str, taken: int, partition: int) -> None:
+    assert shared_partition(arch, taken) == partition << 10
+
+
+def test_what_blocks_take_together_has_a_partition_on_every_architecture() -> None:
+    for arch, sm in MULTIPROCESSORS.items():
+        assert shared_partition(arch, sm.shared) == sm.shared
+        assert occupancy(arch, 32, 8000, 128).shared <= sm.shared
 
 
 def test_every_architecture_with_an_encoding_has_a_row() -> None:

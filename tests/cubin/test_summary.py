@@ -48,6 +48,7 @@ def kernel(name: str, kernel: str) -> KernelSummary:
 def test_resources_are_found_wherever_the_toolkit_put_them(name: str, registers: int, shared: int, barriers: int, constant: int) -> None:
     second = kernel(name, "second")
     assert (second.registers, second.shared, second.barriers, second.constant) == (registers, shared, barriers, constant)
+    assert second.asked_shared == 256
     assert second.parameters == (Parameter(0, 0, 8), Parameter(1, 8, 8), Parameter(2, 16, 4))
     assert (second.entry, len(second.functions), second.max_threads) == (True, 1, None)
 

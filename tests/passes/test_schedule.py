@@ -5,15 +5,21 @@ from __future__ import annotations
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
+from sassir.analysis.flow import flow_of
+from sassir.analysis.liveness import Liveness
+from sassir.analysis.pressure import pressure
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
-from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts
+from sassir.dialect.facts import FACTS, FactsAttr, KernelFacts, facts_of
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import UndefinedOp
 from sassir.dialect.registers import REGISTERS
+from sassir.machine import machine
 from sassir.passes.check_allocation import CheckAllocation
 from sassir.passes.schedule import Schedule
 from sassir.passes.virtualise import Virtualise
+from sassir.schedule.graph import Graph
+from sassir.schedule.order import Pressure, schedule
 from sassir.translate.lift import ARCH, lift_function
 
 
@@ -32,6 +38,27 @@ def test_a_block_of_which_no_warp_could_run_before_values_are_spilled_is_schedul
     Schedule().apply(Context(), module)
     module.verify()
     assert sorted(op.name for block in kernel.body.blocks for op in block.ops) == before
+
+
+def test_predicates_are_kept_within_their_registers() -> None:
+    """Twelve comparisons could all come before the chain of products that they guard; seven predicates have a register."""
+    loads = [f"LDS R{i + 10}, [R0+{4 * i:#x}]" for i in range(12)]
+    guarded = [line for i in range(12) for line in (f"ISETP.GE.AND P0, PT, R{i + 10}, R0, PT", *[f"@P0 FMUL R2, R2, R{i + 10}"] * 2)]
+    text = ["S2R R0, SR_TID.X", "MOV R2, RZ", *loads, *guarded, "STS [R0], R2", "EXIT"]
+    lines = tuple([Line(parse_instruction(line), INSTRUCTION_BYTES * i) for i, line in enumerate(text)])
+    kernel = lift_function(Function("k", None, lines, {}), {})
+    kernel.attributes[FACTS] = FactsAttr(KernelFacts(block=(32, 1, 1), grid=(1, 1, 1)))
+    module = ModuleOp([kernel], {ARCH: StringAttr("sm_90")})
+    Virtualise().apply(Context(), module)
+    (graph,) = [Graph(block, facts_of(kernel), {}, machine("sm_90")) for block in kernel.body.blocks if len(list(block.ops)) > 12]
+    free = Pressure(graph, (), ())
+    for i in schedule(graph, Pressure(graph, (), ()), 255):
+        free.take(graph.ops[i])
+    assert free.without_room > 0
+    before = [op for block in kernel.body.blocks for op in block.ops]
+    Schedule().apply(Context(), module)
+    assert [op for block in kernel.body.blocks for op in block.ops] != before
+    assert pressure(Liveness(flow_of(kernel.body))).peak["P"] <= 7
 
 
 def test_an_undefined_value_is_not_put_into_a_register_that_is_still_read() -> None:

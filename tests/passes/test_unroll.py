@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from sassir.launch import read_launch_file
 from sassir.optimize import Pipeline, Task, optimise_cubin
 from sassir.passes.unroll import Unroll
 from sassir.passes.virtualise import Virtualise
-from sassir.schedule.budget import running_threads
+from sassir.schedule.budget import running_threads, running_warps
 from sassir.translate.cubin import read_program
 from sassir.translate.lift import ARCH, lift_function
 
@@ -95,3 +96,14 @@ def test_where_few_threads_run_each_of_them_loads_more_at_a_time() -> None:
 @pytest.mark.parametrize(("grid", "threads"), [((128, 1, 1), 128), ((264, 1, 1), 256), ((1 << 20, 1, 1), 2048), (None, 2048)])
 def test_threads_that_run_at_a_time(grid: tuple[int, int, int] | None, threads: int) -> None:
     assert running_threads("sm_90", KernelFacts(block=(128, 1, 1), grid=grid)) == threads
+
+
+@pytest.mark.parametrize(("registers", "warps"), [(32, 64), (40, 32), (64, 32)])
+def test_blocks_that_do_not_fill_the_last_round_count(registers: int, warps: int) -> None:
+    """1,024 blocks on 132 multiprocessors: eight on most; with 40 registers six fit, and two run in a second round."""
+    assert running_warps("sm_90", registers, KernelFacts(block=(256, 1, 1), grid=(1024, 1, 1))) == warps
+
+
+def test_dynamic_shared_memory_counts() -> None:
+    facts = KernelFacts(block=(256, 1, 1), shared=100 * 1024)
+    assert (running_warps("sm_90", 32, facts), running_warps("sm_90", 32, replace(facts, shared=0))) == (16, 64)
