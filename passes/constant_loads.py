@@ -7,6 +7,7 @@ be waited for with an atomic, a fence or a strong load: a kernel that has one st
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -31,29 +32,31 @@ _WITHIN_BLOCKS = frozenset({"BAR", "NOP"})
 
 @dataclass(frozen=True)
 class ConstantLoads(ModulePass):
-    """Marks loads from buffers that nobody writes."""
+    """Marks loads from buffers that nobody writes; with `repeated` only where the same place is loaded several times.
+
+    `sass-gvn` then loads it once. That is all that is gained on an H200: marks alone change no time there (docs/passes.md).
+    """
 
     name = "sass-constant-loads"
+    repeated: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, arch in free_kernels(op):
-            if mark_constant_loads(kernel, facts_of(kernel), arch):
+            if mark_constant_loads(kernel, facts_of(kernel), arch, 2 if self.repeated else 1):
                 record_use(kernel, ["noalias"])
 
 
-def mark_constant_loads(kernel: KernelOp, facts: KernelFacts, arch: str) -> int:
-    """Returns the number of loads marked."""
+def mark_constant_loads(kernel: KernelOp, facts: KernelFacts, arch: str, times: int = 1) -> int:
+    """Mark loads of places that at least so many load. Returns their number."""
     ops = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction)]
     pointers = pointers_of(kernel.body, facts)
     written = _written(ops, pointers) if facts.noalias else None
     if written is None:
         return 0
-    marked = 0
-    for op in ops:
-        this = access(op, pointers) if op.MNEMONIC == "LDG" else None
-        if this is not None and not this.constant and this.pointer is not None and this.pointer not in written:
-            marked += _mark(op, arch)
-    return marked
+    loads = {op: this for op in ops if op.MNEMONIC == "LDG" and (this := access(op, pointers)) is not None}
+    counts = Counter([this.place for this in loads.values()])
+    found = [op for op, this in loads.items() if not this.constant and this.pointer is not None and this.pointer not in written]
+    return sum([_mark(op, arch) for op in found if counts[loads[op].place] >= times])
 
 
 def _written(ops: list[SassInstruction], pointers: Mapping[SSAValue, int]) -> set[int] | None:

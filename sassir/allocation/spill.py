@@ -1,7 +1,7 @@
 """Spill: let values leave their registers where more live than there are, and bring them back before they are read.
 
-A value that leaves is stored once, right behind its definition; a constant is made again instead. A block argument that is in no
-register at the start of its block shares the slot of the values passed to it, where live ranges allow that.
+A value that leaves is stored once, right behind its definition; a constant is made again instead, and so is a comparison with one.
+A block argument that is in no register at the start of its block shares the slot of the values passed to it, where live ranges allow that.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sassir.dialect import internals
 from sassir.dialect.edges import forwarded, keep_arguments, own_operands
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp, LabelOp
+from sassir.dialect.registers import P, R
 from sassir.dialect.syntax import written
 from sassir.rewrite.build import instruction
 from sassir.rewrite.reconstruct import reconstruct
@@ -90,7 +91,7 @@ class Spiller:
         loads = len(self._definitions)
         stores = storage.definitions if isinstance(storage, RegisterStorage) else {}
         reconstruct(self.kernel.body, {**self._definitions, **stores}, lambda _, variable: variable.type)
-        self._drop_constants()
+        self._drop_made_again()
         return loads
 
     def _arguments_without_register(self) -> dict[SSAValue, bool]:
@@ -126,7 +127,7 @@ class Spiller:
 
     def _needs_slot(self, value: SSAValue) -> bool:
         """The value cannot be made again: it is no constant, and something was put into it."""
-        return value not in self._undefined and not is_constant(value)
+        return value not in self._undefined and not can_be_made_again(value)
 
     def _share_slots(self) -> None:
         """One slot for an argument in memory and the values passed to it, unless they live at once."""
@@ -161,7 +162,7 @@ class Spiller:
         result = 0
         if value in self._undefined:
             made: Operation = instruction(_ANYTHING[self.residence.file])
-        elif is_constant(value):
+        elif can_be_made_again(value):
             assert isinstance(value.owner, Operation)
             made = value.owner.clone()
             made.properties.pop("origin", None)
@@ -223,22 +224,26 @@ class Spiller:
             argument.replace_all_uses_with(self._variable(argument))
         keep_arguments(self.kernel.body, lambda block: [i for i, a in enumerate(block.args) if a not in self._dropped])
 
-    def _drop_constants(self) -> None:
-        """Drop the original constants that are made again at all their uses."""
-        owners = [v.owner for v in self._latest if is_constant(v)]
+    def _drop_made_again(self) -> None:
+        """Drop the originals that are made again at all their uses."""
+        owners = [v.owner for v in self._latest if can_be_made_again(v)]
         for op in dict.fromkeys([o for o in owners if isinstance(o, Operation)]):
             if all(result.first_use is None for result in op.results):
                 op.detach()
                 op.erase()
 
 
-def is_constant(value: SSAValue) -> bool:
-    """The value can be made again anywhere: its operation reads no register and gives the same each time.
+def can_be_made_again(value: SSAValue) -> bool:
+    """Its operation gives the same each time, and reads no register; or makes a predicate from one general register, which costs no more
+    registers than the one that would save it.
 
     Not what the linker fills in: it does so once.
     """
     op = value.owner
-    return isinstance(op, SassInstruction) and not internals.operands(op) and effects(op).pure and op.link is None
+    if not isinstance(op, SassInstruction) or not effects(op).pure or op.link is not None:
+        return False
+    operands = internals.operands(op)
+    return not operands or (isinstance(value.type, P) and len(operands) == 1 and isinstance(operands[0].type, R))
 
 
 def _put_behind(value: SSAValue, op: Operation) -> None:

@@ -149,7 +149,20 @@ class Affine:
             return itself
         if op is upper:
             return self._single(op, depth - 1) or itself
-        return self._carried(op, upper, low, high, depth - 1) or itself
+        return self._shifted(upper, low, depth - 1) or self._carried(op, upper, low, high, depth - 1) or itself
+
+    def _shifted(self, upper: SassInstruction, low: SSAValue, depth: int) -> Form | None:
+        """A pair that is another one shifted to the left: the upper word says by how much, and the lower one is that too."""
+        sources = [a for a in arguments(upper) if not a.written]
+        if upper.MNEMONIC.removeprefix("U") != "SHF" or upper.modifiers is None or upper.modifiers.data != "L.U64.HI":
+            return None
+        lower, shift, higher = sources
+        if shift.integer is None or not 0 < shift.integer < WORD_BITS:
+            return None
+        factor = 1 << shift.integer
+        if self.word(low, depth) != _reduced(_scaled(self._operand(lower, depth), factor), WORD_BITS):
+            return None
+        return _reduced(_scaled(self.joined(lower, higher, depth), factor), 2 * WORD_BITS)
 
     def _single(self, op: SassInstruction, depth: int) -> Form | None:
         """A pair that one instruction writes."""

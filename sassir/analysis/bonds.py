@@ -29,6 +29,12 @@ def tied(op: Operation) -> Iterator[tuple[SSAValue, SSAValue]]:
             yield from zip(op.forwarded(i), block.args, strict=False)
 
 
+def bound(op: Operation) -> set[SSAValue]:
+    """What an operation binds to another value."""
+    wide = groups(op) if isinstance(op, SassInstruction) else ()
+    return {value for values in (*tied(op), *wide) for value in values}
+
+
 def accumulator(op: SassInstruction) -> int | None:
     """The hole of the sum that a warpgroup product adds to in place, while later instructions run; None for other instructions.
 

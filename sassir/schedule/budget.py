@@ -14,6 +14,8 @@ LARGEST = 255
 """Registers of a thread."""
 BLOCK = 256
 """Threads of a block, where no fact says how many."""
+ROUNDS = 4
+"""Of a grid that still begin and end together."""
 MULTIPROCESSORS = {"sm_75": 72, "sm_80": 108, "sm_86": 84, "sm_89": 144, "sm_90": 132, "sm_100": 148, "sm_120": 188}
 """Streaming multiprocessors of the largest GPU of each architecture that is sold as a card or module (NVIDIA's architecture
 white papers); a grid that leaves some of them idle leaves as many on a smaller one."""
@@ -22,8 +24,8 @@ white papers); a grid that leaves some of them idle leaves as many on a smaller 
 def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:
     """Warps that run on a multiprocessor at a time if each thread takes `used` general registers.
 
-    `bounds` count where no fact says how large a block is. Where the grid is known it is the mean over its rounds: eight blocks of which
-    six fit take as long as eight of which four fit (stencil3d7: 17 % slower with 40 registers than with 32 on an H200).
+    `bounds` count where no fact says how large a block is. Where the grid is known and small it is the mean over its rounds: eight blocks
+    of which six fit take as long as eight of which four fit (stencil3d7: 17 % slower with 40 registers than with 32 on an H200).
     """
     threads = _threads(facts, bounds)
     found = occupancy(arch, max(used, 1), bounds.shared + (facts.shared or 0), threads)
@@ -31,7 +33,7 @@ def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds
         return found.warps
     blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
     rounds = -(-blocks // found.blocks)
-    return round(blocks * -(-threads // WARP) / rounds)
+    return found.warps if rounds > ROUNDS else round(blocks * -(-threads // WARP) / rounds)
 
 
 def running_threads(arch: str, facts: KernelFacts) -> int:

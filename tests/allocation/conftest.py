@@ -59,6 +59,8 @@ class ValueFlow:
         self.passed: dict[Operation, list[list[tuple[SSAValue, SSAValue]]]] = {}
         self.unless: dict[Operation, UnitAttr | None] = {}
         self.constants: dict[str, set[SSAValue]] = {}
+        self.repeatable: dict[str, list[tuple[SSAValue, SSAValue]]] = {}
+        """What pure operations made from one value, and that value."""
         flow = flow_of(kernel.body)
         for b, block in enumerate(flow.blocks):
             for op in block.ops:
@@ -66,6 +68,9 @@ class ValueFlow:
                 if isinstance(op, SassInstruction) and op.results and not internals.operands(op) and effects(op).pure:
                     for i, result in enumerate(op.results):
                         self.constants.setdefault(f"{_text(op)} {i}", set()).add(result)
+                elif isinstance(op, SassInstruction) and len(self.reads[op]) == 1 and effects(op).pure:
+                    for i, result in enumerate(op.results):
+                        self.repeatable.setdefault(f"{_text(op)} {i}", []).append((result, self.reads[op][0]))
             last = block.last_op
             assert last is not None
             targets = [flow.blocks[s] for s in flow.cfg.successors[b]]
@@ -134,8 +139,13 @@ class ValueFlow:
             state[op.results[0]] = state.get("[" + op.template.text.split("[")[1].split("]")[0], frozenset())
         elif name in _EXCLUSIVE and len(operands) == 2:
             state[op.results[0]] = _exclusive(state[operands[0]], state[operands[1]])
-        elif name in _SAME:
-            state[op.results[0]] = state.get(operands[0], frozenset())
+        else:
+            held = state.get(operands[0], frozenset())
+            for i, result in enumerate(op.results):
+                sources = () if isinstance(held, Exclusive) or len(operands) > 1 else held
+                again = frozenset([made for made, source in self.repeatable.get(f"{_text(op)} {i}", ()) if source in sources])
+                same = held if name in _SAME and i == 0 else frozenset[SSAValue]()
+                state[result] = same if isinstance(same, Exclusive) else same | again
 
     def _along(self, block: Block, i: int, target: Block, state: State) -> State:
         """What holds at the start of successor `i` of `block`."""

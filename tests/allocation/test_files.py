@@ -20,22 +20,24 @@ Kernel = Callable[[str], KernelOp]
 SameValues = Callable[[KernelOp], Callable[[], None]]
 
 PREDICATES = "\n".join([f'%p{i} = sass.isetp<"LT.AND"> "=P, PT, $R, {i:#x}, PT"(%r)' for i in range(10)])
+OF_TWO = "\n".join([f'%p{i} = sass.isetp<"LT.AND"> "=P, PT, $R, $R, PT"(%r, %t)' for i in range(10)])
 SELECTS = "\n".join([f'%s{i} = sass.sel "=R, $R, RZ, $P"(%r, %p{i})\nsass.stg "[$R], $R"(%r, %s{i})' for i in range(10)])
 UNIFORM_PREDICATES = "\n".join([f'%q{i} = sass.uisetp<"LT.AND"> "=UP, UPT, $UR, {i:#x}, UPT"(%u)' for i in range(10)])
 UNIFORM_SELECTS = "\n".join([f'%v{i} = sass.usel "=UR, $UR, URZ, $UP"(%u, %q{i})' for i in range(10)])
 UNIFORM = "\n".join([f'%u{i} = sass.r2ur "=UR, $R"(%r)' for i in range(70)])
 MOVES = "\n".join([f'%m{i} = sass.mov "=R, $UR"(%u{i})\nsass.stg "[$R], $R"(%r, %m{i})' for i in range(70)])
 CALL = 'sass.call<"ABS.NOINC"> "@0x0"() ^back link "ABS47_34 f"\n^back:\n'
+T = '%t = sass.s2r "=R, SR_TID.X"()\n'
 R, U = '%r = sass.s2r "=R, SR_CLOCKLO"()\n', '%u = sass.s2ur "=UR, SR_CTAID.X"()\n'
 
 
 @pytest.mark.parametrize(
     ("body", "store", "load"),
     [
-        (R + PREDICATES + "\n" + SELECTS, "SEL", "ISETP"),
+        (R + T + OF_TWO + "\n" + SELECTS, "SEL", "ISETP"),
         (U + UNIFORM_PREDICATES + "\n" + UNIFORM_SELECTS, "USEL", "UISETP"),
         (R + UNIFORM + "\n" + MOVES, "MOV", "R2UR"),
-        (CALL + R + PREDICATES + "\n" + SELECTS, "SEL", "ISETP"),
+        (CALL + R + T + OF_TWO + "\n" + SELECTS, "SEL", "ISETP"),
     ],
     ids=["P", "UP", "UR", "P behind a call of another section"],
 )
@@ -50,6 +52,31 @@ def test_they_come_back(body: str, store: str, load: str, kernel: Kernel, same_v
     after = [op.MNEMONIC for op in k.body.walk() if isinstance(op, SassInstruction)]
     assert after.count(store) > before.count(store)
     assert after.count(load) == before.count(load) + found.loads > before.count(load)
+
+
+def test_comparisons_with_one_register_are_made_again(kernel: Kernel, same_values: SameValues) -> None:
+    """The three that do not fit: none is saved, and of the ten that were there, what nobody reads any more goes."""
+    k = kernel(R + PREDICATES + "\n" + SELECTS)
+    check = same_values(k)
+    found = allocate(k, "sm_90")
+    verify_ssa(k.body)
+    check_allocation(k.body)
+    check()
+    after = [op.MNEMONIC for op in k.body.walk() if isinstance(op, SassInstruction)]
+    assert found.loads > 0
+    assert after.count("SEL") == 10
+    assert after.count("ISETP") == 10
+
+
+def test_a_comparison_is_not_made_again_with_another_value(kernel: Kernel, same_values: SameValues) -> None:
+    """The register that was compared has a new value in the loop; what is made again there compares the old one."""
+    new = '%n = sass.viadd "=R, $R, 0x1"(%r)\n'
+    selects = SELECTS.replace("(%r, %p", "(%n, %p").replace("(%r, %s", "(%n, %s")
+    k = kernel(R + PREDICATES + "\n" + new + selects)
+    check = same_values(k)
+    allocate(k, "sm_90")
+    check_allocation(k.body)
+    check()
 
 
 def test_predicates_that_are_saved_by_number_may_leave_too(kernel: Kernel) -> None:
