@@ -43,6 +43,7 @@ _CLASSES: Mapping[str, str] = {
     "sass-strength-reduce": "strength_reduce.StrengthReduce",
     "sass-swizzle-shared": "swizzle_shared.SwizzleShared",
     "sass-unroll": "unroll.Unroll",
+    "sass-unguard": "unguard.Unguard",
     "sass-verify-ssa": "verify_ssa.VerifySsa",
     "sass-virtualise": "virtualise.Virtualise",
     "sass-widen": "widen.Widen",

@@ -1,0 +1,89 @@
+"""sass-unguard: what only computes needs no guard where nobody reads its result without the same guard.
+
+ptxas guards all of a short arm. Of that only what stores, loads or decides has to be; the rest is part of no address and no sum that other
+passes understand, and waits for the comparison, until it executes in all threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from sassir.dialect import internals
+from sassir.dialect.instruction import SassBranch, SassInstruction
+from sassir.dialect.operations import KernelOp
+from sassir.rewrite.arms import needs_guard
+from sassir.rewrite.kernels import free_kernels
+from sassir.rewrite.simplify import put_in_place, without_guard
+
+_DEPTH = 100
+"""How many readers in a row are looked at."""
+
+Guard = tuple[SSAValue, bool]
+"""A predicate, and whether it must not hold."""
+
+
+@dataclass(frozen=True)
+class Unguard(ModulePass):
+    """Drops guards, and with them the old values that the results kept in the other threads."""
+
+    name = "sass-unguard"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel, _ in free_kernels(op):
+            unguard(kernel)
+
+
+def unguard(kernel: KernelOp) -> int:
+    """Returns the number of guards dropped."""
+    dropped = 0
+    for block in kernel.body.blocks:
+        for op in internals.operations(block):
+            if _is_candidate(op) and (guard := _guard(op)) is not None:
+                needed = _Needed()
+                if not any(needed.without(frozenset([guard]), result) for result in op.results):
+                    put_in_place(op, without_guard(op))
+                    dropped += 1
+    return dropped
+
+
+def _is_candidate(op: Operation) -> TypeGuard[SassInstruction]:
+    return isinstance(op, SassInstruction) and not isinstance(op, SassBranch) and op.place is None and not needs_guard(op)
+
+
+def _guard(op: SassInstruction) -> Guard | None:
+    return None if op.guard is None else (op.guard, op.unless is not None)
+
+
+class _Needed:
+    """Who needs values."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[frozenset[Guard], SSAValue], bool] = {}
+
+    def without(self, guards: frozenset[Guard], value: SSAValue, depth: int = _DEPTH) -> bool:
+        """Whether a thread in which none of the guards holds may need the value."""
+        key = guards, value
+        if key not in self._found:
+            self._found[key] = depth == 0 or any([self._by(use.operation, guards, value, depth - 1) for use in value.uses])
+        return self._found[key]
+
+    def _by(self, user: Operation, guards: frozenset[Guard], value: SSAValue, depth: int) -> bool:
+        if not isinstance(user, SassInstruction) or isinstance(user, SassBranch) or value is user.guard:
+            return True
+        own = _guard(user)
+        if value in user.reads and own not in guards and (needs_guard(user) or self._any(guards, user.results, depth)):
+            return True
+        if own is None or value not in user.kept:
+            return False
+        results = [result for kept, result in zip(user.kept, user.results, strict=True) if kept is value]
+        return self._any(guards | {own}, results, depth)  # it is in there only where that guard does not hold
+
+    def _any(self, guards: frozenset[Guard], values: Iterable[SSAValue], depth: int) -> bool:
+        return any([self.without(guards, value, depth) for value in values])
