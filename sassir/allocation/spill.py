@@ -15,7 +15,7 @@ from sassir.allocation.edges import ends_of_runs, is_before, put_block
 from sassir.allocation.ranges import Ranges
 from sassir.allocation.registers import AllocationError
 from sassir.allocation.residence import Residence
-from sassir.allocation.storage import RegisterStorage, Slot, Storage, number_slots
+from sassir.allocation.storage import REFUGE, RegisterStorage, Slot, Storage, number_slots
 from sassir.analysis.effects import effects
 from sassir.analysis.liveness import home
 from sassir.dialect import internals
@@ -46,7 +46,8 @@ class _Edge(NamedTuple):
     passed: list[tuple[int, SSAValue]]
     """Values that become the arguments with these numbers, and have to be loaded for it."""
     transfers: list[tuple[SSAValue, SSAValue, bool]]
-    """Argument in memory, the value that it stands for, and whether that is in a register."""
+    """Argument in memory, the value that it stands for, and whether that is in a register. What nothing was put into is none of them, but
+    where a register is the slot: that needs a value on every path."""
 
 
 class Spiller:
@@ -113,7 +114,7 @@ class Spiller:
             for k, (value, argument) in enumerate(zip(values, arguments, strict=True)):
                 if argument in there and value not in resident:
                     edge.passed.append((k, value))
-                elif self._dropped.get(argument) and value not in self._undefined:
+                elif self._dropped.get(argument) and (value not in self._undefined or self.residence.file in REFUGE):
                     edge.transfers.append((argument, value, value in resident))
             if edge.loads or edge.passed or edge.transfers:
                 found.append(edge)

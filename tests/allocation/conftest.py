@@ -210,11 +210,11 @@ def same_values() -> Callable[[KernelOp], Callable[[], None]]:
 def kernel() -> Callable[..., KernelOp]:
     """A kernel of free values, from the operations of its first block and the blocks behind it. It ends with an EXIT.
 
-    `undefined`: names of general registers that nothing was written to when the kernel starts.
+    `undefined`: names of registers of a `file` that nothing was written to when the kernel starts.
     """
 
-    def parse(body: str, undefined: Sequence[str] = ()) -> KernelOp:
-        arguments = f"({', '.join([f'%{name}: !sass.r' for name in undefined])})" if undefined else ""
+    def parse(body: str, undefined: Sequence[str] = (), file: str = "r") -> KernelOp:
+        arguments = f"({', '.join([f'%{name}: !sass.{file}' for name in undefined])})" if undefined else ""
         ctx = Context()
         ctx.load_dialect(Builtin)
         ctx.load_dialect(SASS)

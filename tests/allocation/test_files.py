@@ -79,6 +79,23 @@ def test_a_comparison_is_not_made_again_with_another_value(kernel: Kernel, same_
     check()
 
 
+def test_a_predicate_that_is_undefined_on_one_way_may_wait_too(kernel: Callable[..., KernelOp], same_values: SameValues) -> None:
+    """decode_kernel of nVJPEG: ten predicates meet, of which one way defines none."""
+
+    def passed(name: str) -> str:
+        return ", ".join([f"%{name}{i}" for i in range(10)]) + " : " + " ".join(["P"] * 10)
+
+    arguments = ", ".join([f"%p{i}: !sass.p" for i in range(10)])
+    branch = f'%c = sass.isetp<"LT.AND"> "=P, PT, $R, 0x5, PT"(%r)\nsass.bra "^"() if %c ^join({passed("u")}), ^set\n'
+    rest = f"^set:\n{OF_TWO.replace('%p', '%d')}\nsass.next ^join({passed('d')})\n^join({arguments}):\n"
+    k = kernel(R + T + branch + rest + SELECTS, [f"u{i}" for i in range(10)], "p")
+    check = same_values(k)
+    allocate(k, "sm_90")
+    verify_ssa(k.body)
+    check_allocation(k.body)
+    check()
+
+
 def test_predicates_that_are_saved_by_number_may_leave_too(kernel: Kernel) -> None:
     """P0 to P6 are saved alone, as ptxas spills them; P2 is also saved together with P4, and both stay where they are."""
     fixed = "\n".join([f'%p{i} = sass.isetp<"LT.AND"> "=P, PT, $R, {i:#x}, PT"(%r) : R -> P{i}' for i in range(7)])
