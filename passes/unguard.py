@@ -6,9 +6,8 @@ passes understand, and waits for the comparison, until it executes in all thread
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,7 +16,9 @@ from xdsl.passes import ModulePass
 
 from sassir.dialect import internals
 from sassir.dialect.instruction import SassBranch, SassInstruction
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import KernelOp, UndefinedOp
+from sassir.dialect.registers import SassRegister
+from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.arms import needs_guard
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import put_in_place, without_guard
@@ -31,30 +32,45 @@ Guard = tuple[SSAValue, bool]
 
 @dataclass(frozen=True)
 class Unguard(ModulePass):
-    """Drops guards, and with them the old values that the results kept in the other threads."""
+    """Drops guards, and with them the old values that the results kept in the other threads; where a guard must stay, those alone."""
 
     name = "sass-unguard"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel, _ in free_kernels(op):
-            unguard(kernel)
+            if unguard(kernel):
+                drop_dead_code(kernel.body)
 
 
 def unguard(kernel: KernelOp) -> int:
-    """Returns the number of guards dropped."""
-    dropped = 0
+    """Returns the number of operations that lost their guard, or an old value."""
+    changed = 0
     for block in kernel.body.blocks:
         for op in internals.operations(block):
-            if _is_candidate(op) and (guard := _guard(op)) is not None:
-                needed = _Needed()
-                if not any(needed.without(frozenset([guard]), result) for result in op.results):
-                    put_in_place(op, without_guard(op))
-                    dropped += 1
-    return dropped
+            guard = _guard(op) if isinstance(op, SassInstruction) and not isinstance(op, SassBranch) else None
+            if not isinstance(op, SassInstruction) or guard is None or not op.results:
+                continue
+            needed = _Needed()
+            free = [not needed.without(frozenset([guard]), result) for result in op.results]
+            if all(free) and op.place is None and not needs_guard(op):
+                put_in_place(op, without_guard(op))
+                changed += 1
+            else:
+                changed += _forget(op, free)
+    return changed
 
 
-def _is_candidate(op: Operation) -> TypeGuard[SassInstruction]:
-    return isinstance(op, SassInstruction) and not isinstance(op, SassBranch) and op.place is None and not needs_guard(op)
+def _forget(op: SassInstruction, free: Sequence[bool]) -> bool:
+    """Keep no old value where nobody needs it. Returns whether there was one."""
+    found = False
+    first = len(op.operands) - len(op.kept)
+    for i, (kept, unneeded) in enumerate(zip(op.kept, free, strict=True)):
+        if unneeded and not isinstance(kept.owner, UndefinedOp) and isinstance(kept.type, SassRegister) and kept.type.number is None:
+            assert op.parent is not None
+            op.parent.insert_op_before(undefined := UndefinedOp.of(kept.type), op)
+            op.operands[first + i] = undefined.value
+            found = True
+    return found
 
 
 def _guard(op: SassInstruction) -> Guard | None:
