@@ -14,7 +14,7 @@ import math
 import re
 import sys
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from os.path import relpath
 from pathlib import Path
@@ -29,6 +29,10 @@ DECIDED = ROOT / "bench" / "decided.toml"
 DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 
 _BLOCK = re.compile(r"(?P<begin><!-- figures: (?P<kind>\S+) (?P<name>\S+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+SHOWN = 3
+"""Pairs of a pass that get a row of their own."""
+NOTICEABLE = 1.02
+"""A ratio that is shown in a table of many."""
 _UNITS = {"bytes": "GB/s copied", "f32": "GFLOP/s f32", "f64": "GFLOP/s f64", "tensor": "GFLOP/s f16 on tensor cores"}
 
 
@@ -153,15 +157,41 @@ def passes(found: Mapping[str, Any]) -> Iterator[str]:
     what = "Each pass alone" if found["alone"] else f"Pipeline `{found['pipeline']}`"
     yield f"{what}; {len(records)} pairs: {_count(record['outcome'] for record in records)}.\n"
     yield "| pass | kernel, launch | µs without → with | without / with | 99 % interval |\n|---|---|---|---|---|"
-    for record in sorted(records, key=lambda record: (record["pass"], -record.get("ratio", 0))):
-        place = f"`{record['pass']}` | {record['kernel']}, {record['launch']}"
-        if record["outcome"] != "equal":
-            yield f"| {place} | **{record['outcome']}**: {record['detail']} | | |"
-            continue
-        times = " → ".join([f"{1e6 * record['seconds'][side]:,.1f}" for side in ("without", "with")])
-        yield f"| {place} | {times} | {record['ratio']:.2f} | {record['low']:.3f} to {record['high']:.3f} |"
+    by_pass = defaultdict[str, list[Mapping[str, Any]]](list)
+    for record in sorted(records, key=lambda record: (record["pass"], -record.get("ratio", math.inf))):
+        by_pass[record["pass"]].append(record)
+    for name, own in by_pass.items():
+        yield from map(_pair, own[:SHOWN])
+        if rest := own[SHOWN:]:
+            yield f"| `{name}` | {len(rest)} more | | {rest[-1]['ratio']:.2f} to {rest[0]['ratio']:.2f} | |"
     for name in found["unchanged"]:
         yield f"| `{name}` | no kernel of the suite needs it | | | |"
+
+
+def _pair(record: Mapping[str, Any]) -> str:
+    place = f"`{record['pass']}` | {record['kernel']}, {record['launch']}"
+    if record["outcome"] != "equal":
+        return f"| {place} | **{record['outcome']}**: {record['detail']} | | |"
+    times = " → ".join([f"{1e6 * record['seconds'][side]:,.1f}" for side in ("without", "with")])
+    return f"| {place} | {times} | {record['ratio']:.2f} | {record['low']:.3f} to {record['high']:.3f} |"
+
+
+def first_level(found: Mapping[str, Any]) -> Iterator[str]:
+    """What bench/first_level.py found: kernels by how much they change, those that hardly do in one line."""
+    records = found["records"]
+    by_code = defaultdict[str, dict[int, float]](dict)
+    for record in records:
+        if record["outcome"] == "equal":
+            by_code[f"{record['kernel']}, {record['code']}"][record["left"] >> 10] = record["ratio"]
+    sizes = sorted({size for ratios in by_code.values() for size in ratios})
+    least = ", ".join(sorted({f"{record['least'] >> 10}" for record in records}))
+    yield f"{len(records)} pairs: {_count(record['outcome'] for record in records)}. How many times as fast as with {least} KiB of L1:\n"
+    yield f"| kernel, code | {' | '.join([f'{size} KiB' for size in sizes])} |\n|{'---|' * (len(sizes) + 1)}"
+    change = {code: max([abs(math.log(ratio)) for ratio in ratios.values()]) for code, ratios in by_code.items()}
+    shown = sorted([code for code in change if change[code] >= math.log(NOTICEABLE)], key=lambda code: -change[code])
+    for code in shown:
+        yield f"| {code} | {' | '.join([f'{ratio:.2f}' if (ratio := by_code[code].get(size)) else '' for size in sizes])} |"
+    yield f"\nThe other {len(change) - len(shown)} change by less than {NOTICEABLE - 1:.0%}."
 
 
 def decided(found: Mapping[str, Any]) -> Iterator[str]:
@@ -188,6 +218,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "launches": launches,
     "mutants": mutants,
     "passes": passes,
+    "first-level": first_level,
     "emulation": emulation,
     "verification": verification,
     "forms": forms,

@@ -76,7 +76,7 @@ def main() -> int:
                 records += check(cubin, read_launch_file(launch), pipeline)
             except SassirError as error:
                 records.append({"kernel": kernel, "arch": arch, "verdict": "fails", "failures": [str(error)], "kept": {}})
-    found = {"sassir": __version__, "date": date.today().isoformat(), "pipeline": list(pipeline.passes), "records": records}
+    found = {"sassir": __version__, "date": date.today().isoformat(), "pipeline": list(pipeline.texts), "records": records}
     options.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     _print_table(records)
     return int(any(record["verdict"] == "fails" for record in records))

@@ -68,9 +68,14 @@ class Pipeline(NamedTuple):
     behind: tuple[str, ...] = BEHIND
     """Between choosing the registers and the control codes."""
 
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All that runs, in order, as `sassir-opt -p` takes it."""
+        return (*BEFORE, *self.passes, *ALLOCATION, *self.behind, *AFTER)
+
     def all_passes(self) -> list[ModulePass]:
         """The passes, ready to run. Raises TranslationError for an unknown one, or an option that it does not have."""
-        return [make_pass(text) for text in (*BEFORE, *self.passes, *ALLOCATION, *self.behind, *AFTER)]
+        return [make_pass(text) for text in self.texts]
 
 
 class Task(NamedTuple):

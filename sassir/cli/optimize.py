@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     output.write_bytes(kept)
     launches = choose_launches(file, None) if file is not None else []
     outcomes = as_json(made, gains)
-    found = certificate(task.original, kept, report, launches, stated, made.assumptions, ",".join(pipeline.passes), outcomes)
+    found = certificate(task.original, kept, report, launches, stated, made.assumptions, ",".join(pipeline.texts), outcomes)
     certified.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     return 0 if report.verdict != "fails" else 1
 

@@ -132,17 +132,19 @@ def test_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return {"pass": "sass-widen", "kernel": kernel, "launch": "full"} | measured
 
     wrong = {"pass": "sass-unroll", "kernel": "c", "launch": "full", "outcome": "different", "detail": "with the pass: y[3]"}
-    records = [record("a", 1.1), record("b", 2.5), wrong]
+    records = [record("a", 1.1), record("b", 2.5), wrong, record("d", 1.05), record("e", 0.9), record("f", 1.02)]
     head = {"device": {"name": "GPU", "driver": "580", "cuda": "13.0"}, "date": "2026-02-01", "pipeline": "launch", "alone": False}
     (tmp_path / "g-1.json").write_text(json.dumps(head | {"records": records, "unchanged": ["sass-dce"]}))
     monkeypatch.setattr(figures, "RESULTS", tmp_path)
     assert "\n".join(figures.quote("passes", "g", tmp_path)).splitlines()[1:] == [
-        "Pipeline `launch`; 3 pairs: 2 equal, 1 different.",
+        "Pipeline `launch`; 6 pairs: 5 equal, 1 different.",
         "",
         "| pass | kernel, launch | µs without → with | without / with | 99 % interval |",
         "|---|---|---|---|---|",
         "| `sass-unroll` | c, full | **different**: with the pass: y[3] | | |",
         "| `sass-widen` | b, full | 250.0 → 100.0 | 2.50 | 2.490 to 2.510 |",
         "| `sass-widen` | a, full | 110.0 → 100.0 | 1.10 | 1.090 to 1.110 |",
+        "| `sass-widen` | d, full | 105.0 → 100.0 | 1.05 | 1.040 to 1.060 |",
+        "| `sass-widen` | 2 more | | 0.90 to 1.02 | |",
         "| `sass-dce` | no kernel of the suite needs it | | | |",
     ]

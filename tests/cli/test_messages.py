@@ -31,6 +31,7 @@ PIPELINES = {
     "cannot read the pipeline": "version =",
     "expected `version = 1`": "version = 2\npasses = []\n",
     "passes: expected a list of texts": 'version = 1\npasses = "sass-dce"\n',
+    "behind: expected a list of texts": "version = 1\npasses = []\nbehind = 3\n",
     "no pass is called sass-magic; `sassir-opt --list-passes` shows": 'version = 1\npasses = ["sass-magic"]\n',
     "pass 'sass-unroll{speed=9}': Provided arguments [\"speed\"] not found": 'version = 1\npasses = ["sass-unroll{speed=9}"]\n',
     "none.py: No such file or directory": 'version = 1\nload = ["none.py"]\npasses = []\n',

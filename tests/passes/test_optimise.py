@@ -12,7 +12,7 @@ from sassir.dialect.operations import KernelOp
 from sassir.emulator import emulate
 from sassir.errors import TranslationError
 from sassir.launch import LaunchFile, read_launch_file
-from sassir.optimize import Optimised, Pipeline, Task, make_pass, optimise_cubin, read_pipeline
+from sassir.optimize import BEHIND, Optimised, Pipeline, Task, make_pass, optimise_cubin, read_pipeline
 from sassir.translate.cubin import read_module, read_program
 from sassir.verify.ladder import verify_pair
 
@@ -107,6 +107,15 @@ def test_a_kernel_that_cannot_be_changed_stays_and_says_why() -> None:
     made = optimise_cubin(Task(original, "triton_attention", read_pipeline("default")))
     assert made.cubin == original
     assert "HGMMA" in made.outcomes[0].reason
+
+
+def test_a_pipeline_says_what_comes_behind_allocation(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('version = 1\npasses = ["sass-dce"]\nbehind = ["sass-keep-cache"]\n')
+    (tmp_path / "q.toml").write_text('version = 1\npasses = ["sass-dce"]\n')
+    one, other = [read_pipeline(str(tmp_path / name)) for name in ("p.toml", "q.toml")]
+    assert one.texts[:4] == ("sass-virtualise", "sass-dce", "sass-allocate-registers", "sass-keep-cache")
+    assert one.texts[4] == other.texts[5] == "sass-assign-control"
+    assert other.behind == read_pipeline("default").behind == read_pipeline("launch").behind == BEHIND
 
 
 def test_unknown_passes_and_pipelines_are_named() -> None:
