@@ -32,7 +32,8 @@ def drop_dead_code(region: Region) -> int:
     passed = _sources(region)
     needed: set[SSAValue] = set()
     live: set[Operation] = set()
-    work: list[SSAValue] = []
+    rooted = entered_from_elsewhere(region)
+    work: list[SSAValue] = [argument for block in rooted for argument in block.args]
     for block in region.blocks:
         last = block.last_op
         for op in internals.operations(block):
@@ -53,8 +54,7 @@ def drop_dead_code(region: Region) -> int:
     for op in reversed(dead):
         op.detach()
         op.erase(safe_erase=False)
-    rooted = entered_from_elsewhere(region)
-    keep_arguments(region, lambda b: [i for i, a in enumerate(b.args) if a in needed or b in rooted])
+    keep_arguments(region, lambda b: [i for i, a in enumerate(b.args) if a in needed])
     return len(dead)
 
 

@@ -6,12 +6,12 @@ passes understand, and waits for the comparison, until it executes in all thread
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from sassir.dialect import internals
@@ -23,8 +23,8 @@ from sassir.rewrite.arms import needs_guard
 from sassir.rewrite.kernels import free_kernels
 from sassir.rewrite.simplify import put_in_place, without_guard
 
-_DEPTH = 100
-"""How many readers in a row are looked at."""
+MOST = 400
+"""Readers that are looked at for one result."""
 
 Guard = tuple[SSAValue, bool]
 """A predicate, and whether it must not hold."""
@@ -47,11 +47,9 @@ def unguard(kernel: KernelOp) -> int:
     changed = 0
     for block in kernel.body.blocks:
         for op in internals.operations(block):
-            guard = _guard(op) if isinstance(op, SassInstruction) and not isinstance(op, SassBranch) else None
-            if not isinstance(op, SassInstruction) or guard is None or not op.results:
+            if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not op.results or (guard := _guard(op)) is None:
                 continue
-            needed = _Needed()
-            free = [not needed.without(frozenset([guard]), result) for result in op.results]
+            free = [not _is_needed(result, guard) for result in op.results]
             if all(free) and op.place is None and not needs_guard(op):
                 put_in_place(op, without_guard(op))
                 changed += 1
@@ -77,29 +75,25 @@ def _guard(op: SassInstruction) -> Guard | None:
     return None if op.guard is None else (op.guard, op.unless is not None)
 
 
-class _Needed:
-    """Who needs values."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[frozenset[Guard], SSAValue], bool] = {}
-
-    def without(self, guards: frozenset[Guard], value: SSAValue, depth: int = _DEPTH) -> bool:
-        """Whether a thread in which none of the guards holds may need the value."""
-        key = guards, value
-        if key not in self._found:
-            self._found[key] = depth == 0 or any([self._by(use.operation, guards, value, depth - 1) for use in value.uses])
-        return self._found[key]
-
-    def _by(self, user: Operation, guards: frozenset[Guard], value: SSAValue, depth: int) -> bool:
-        if not isinstance(user, SassInstruction) or isinstance(user, SassBranch) or value is user.guard:
-            return True
-        own = _guard(user)
-        if value in user.reads and own not in guards and (needs_guard(user) or self._any(guards, user.results, depth)):
-            return True
-        if own is None or value not in user.kept:
-            return False
-        results = [result for kept, result in zip(user.kept, user.results, strict=True) if kept is value]
-        return self._any(guards | {own}, results, depth)  # it is in there only where that guard does not hold
-
-    def _any(self, guards: frozenset[Guard], values: Iterable[SSAValue], depth: int) -> bool:
-        return any([self.without(guards, value, depth) for value in values])
+def _is_needed(value: SSAValue, guard: Guard) -> bool:
+    """Whether a thread in which the guard does not hold may need the value."""
+    work = [(frozenset([guard]), value)]
+    seen = set(work)
+    left = MOST
+    while work:
+        guards, value = work.pop()  # it is where none of the guards holds
+        for use in value.uses:
+            user = use.operation
+            left -= 1
+            if not left or not isinstance(user, SassInstruction) or isinstance(user, SassBranch) or value is user.guard:
+                return True
+            own, found = _guard(user), list[tuple[frozenset[Guard], SSAValue]]()
+            if value in user.reads and own not in guards:
+                if needs_guard(user):
+                    return True
+                found += [(guards, result) for result in user.results]
+            if own is not None and value in user.kept:
+                found += [(guards | {own}, result) for kept, result in zip(user.kept, user.results, strict=True) if kept is value]
+            work += [state for state in found if state not in seen]
+            seen.update(found)
+    return False
