@@ -3,7 +3,8 @@
     python bench/fetch_corpus.py DIR
     python bench/optimise_corpus.py [-j 16] [--kernels 300] [--seconds 500] DIR/libraries/…/*.so…
 
-Kernels with the same code are taken once; `--kernels` takes some of them, drawn at random. Each goes through `-p default` and
+Kernels with the same code are taken once, and a kernel of a relocatable object only where no cubin beside it has been linked with it: it is
+what the driver loads. `--kernels` takes some of them, drawn at random. Each goes through `-p default` and
 `-p launch`, without facts about launches: it is optimised and passes the checkers, or is refused by name; anything else is a crash, so is
 one that takes longer than `PATIENCE`. When the time is up, no more are begun. Writes optimise-corpus.json; exits with 1 after a crash.
 """
@@ -30,9 +31,11 @@ from typing import Any, NamedTuple
 from xdsl.dialects.builtin import ModuleOp
 
 from sassir.asm.program import Program
+from sassir.cubin.code import CodeSection
 from sassir.cubin.cubin import Cubin
 from sassir.cubin.fatbin import EntryKind
 from sassir.cubin.host import open_binary
+from sassir.cubin.summary import summarise
 from sassir.encoders.library import has_table
 from sassir.errors import SassirWarning
 from sassir.optimize import Pipeline, optimise, read_pipeline
@@ -76,14 +79,22 @@ def find_kernels(files: Iterable[Path]) -> Iterator[Task]:
     """Every kernel, alone; those with the same code once for each architecture."""
     seen: set[tuple[str, bytes]] = set()
     for file in files:
-        for number, entry in enumerate(open_binary(file.read_bytes(), str(file))):
-            if entry.kind is not EntryKind.CUBIN or entry.arch is None or not has_table(entry.arch):
-                continue
-            for section in Cubin.read(entry.data, str(file)).code:
-                code = entry.arch, sha256(section.data).digest()
-                if section.head is not None and section.head.entry and code not in seen:
-                    seen.add(code)
-                    yield Task(file, number, entry.arch, (section.index,))
+        entries = enumerate(open_binary(file.read_bytes(), str(file)))
+        known = [(n, e.arch, e.data) for n, e in entries if e.kind is EntryKind.CUBIN and e.arch is not None and has_table(e.arch)]
+        found = [(n, arch, s, relocatable) for n, arch, data in known for s, relocatable in _kernels(data, str(file))]
+        linked = {(arch, section.kernel) for _, arch, section, relocatable in found if not relocatable}
+        for number, arch, section, relocatable in found:
+            code = arch, sha256(section.data).digest()
+            if code not in seen and not (relocatable and (arch, section.kernel) in linked):
+                seen.add(code)
+                yield Task(file, number, arch, (section.index,))
+
+
+def _kernels(data: bytes, where: str) -> Iterator[tuple[CodeSection, bool]]:
+    """The kernels of a cubin, and whether it is a relocatable object."""
+    cubin = Cubin.read(data, where)
+    relocatable = summarise(cubin).relocatable
+    yield from [(section, relocatable) for section in cubin.code if section.head is not None and section.head.entry]
 
 
 def bundle(kernels: Iterable[Task]) -> list[Task]:

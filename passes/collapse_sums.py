@@ -22,7 +22,7 @@ from sassir.analysis.ranges import LARGEST, LARGEST_SIGNED
 from sassir.dialect.facts import record_use
 from sassir.dialect.instruction import SassInstruction
 from sassir.dialect.operations import KernelOp
-from sassir.dialect.registers import P
+from sassir.dialect.registers import P, number_of
 from sassir.passes.dce import drop_dead_code
 from sassir.rewrite.build import arguments_of, encodable, name_of, rewritten, signed
 from sassir.rewrite.kernels import free_kernels
@@ -71,7 +71,9 @@ def _collapse(op: SassInstruction, forms: Affine, arch: str) -> bool:
 
 
 def _adds_to_one(op: SassInstruction) -> bool:
-    return op.modifiers is None and len(op.reads) == len(op.results) == 1 and op.reads[0].type == op.results[0].type
+    """Not to the stack pointer: what is in R1 goes where the kernel makes room on its stack."""
+    one = op.modifiers is None and len(op.reads) == len(op.results) == 1 and op.reads[0].type == op.results[0].type
+    return one and number_of(op.reads[0]) is None
 
 
 def _collapse_pair(upper: SassInstruction, forms: Affine, arch: str) -> bool:

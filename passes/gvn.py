@@ -32,7 +32,7 @@ class GlobalValueNumbering(ModulePass):
 
     A load of memory that nobody writes (`.CONSTANT`, see `sass-constant-loads`) is one, as long as that keeps few registers in use.
     Constants are shared within a block only: over more of the kernel they cost a register, and the allocator makes them again where it has
-    none. Where an operand is made of several registers, each needs constants of its own.
+    none. Where an operand is made of several registers, each needs constants of its own. Uniform registers are few: there constants stay.
     """
 
     name = "sass-gvn"
@@ -112,7 +112,7 @@ def _is_constant_load(op: SassInstruction) -> bool:
 
 
 def _is_constant(op: SassInstruction) -> bool:
-    return op.MNEMONIC in ("MOV", "UMOV") and not internals.operands(op) and op.link is None
+    return op.MNEMONIC == "MOV" and not internals.operands(op) and op.link is None
 
 
 def _is_alone(constant: SassInstruction) -> bool:
@@ -126,6 +126,8 @@ def _key(op: Operation) -> Hashable | None:
     if not isinstance(op, SassInstruction) or isinstance(op, SassBranch) or not op.results or op.place is not None:
         return None
     if not effects(op).pure and not _is_constant_load(op):
+        return None
+    if op.MNEMONIC == "UMOV" and not internals.operands(op):
         return None
     kinds = tuple([r.type for r in op.results])
     return (op.name, op.template, op.modifiers, op.unless, op.constant_guard, op.link, op.fields, internals.operands(op), kinds)

@@ -142,17 +142,22 @@ def _edges(colouring: Colouring, b: int, terminator: Operation) -> list[tuple[in
 
 
 def _moves(colouring: Colouring, b: int, passed: Sequence[SSAValue], s: int) -> list[Move]:
-    """The parallel copy on the edge from block `b` to its successor, block `s`, which takes the values `passed`."""
+    """The parallel copy on the edge from block `b` to its successor, block `s`, which takes the values `passed`.
+
+    A value that goes to another register here is passed from there, even where the argument is in its old one.
+    """
     place, there = colouring.exit[b], colouring.entry[s]
+    gone = list[Move]()
+    if colouring.moved:
+        live = colouring.liveness.live_in[s]
+        gone = [Move(v, n, there[v], ()) for v, n in place.items() if v in colouring.moved and v in live and n != there[v]]
+    leaving = {move.value for move in gone}
     moves = [
         Move(value, place[value], colouring.registers[argument], (k,))
         for k, (value, argument) in enumerate(zip(passed, colouring.flow.blocks[s].args, strict=True))
-        if place[value] != colouring.registers[argument]
+        if place[value] != colouring.registers[argument] or value in leaving
     ]
-    if colouring.moved:
-        live = colouring.liveness.live_in[s]
-        moves += [Move(v, n, there[v], ()) for v, n in place.items() if v in colouring.moved and v in live and n != there[v]]
-    return moves
+    return moves + gone
 
 
 def _merge(moves: Sequence[Move]) -> list[Move] | None:

@@ -46,6 +46,11 @@ def test_addresses_of_two_words(upper: str) -> None:
     assert found == ["IADD3 =P, $R, 0xc, RZ"]
 
 
+def test_what_the_stack_pointer_was_is_not_kept() -> None:
+    body = "LDC R1, c[0x0][0x28]\nVIADD R1, R1, 0xfffffff0\nVIADD R4, R1, 0x4\nSTL [R4], R0"
+    assert collapsed(body) == ["VIADD $R, 0xfffffff0", "VIADD $R, 0x4"]
+
+
 def test_what_is_needed_in_between_stays() -> None:
     body = "VIADD R4, R0, 0x1\nSTG.E desc[UR4][R2.64], R4\nVIADD R4, R4, 0x2\nSTG.E desc[UR4][R2.64+0x4], R4"
     assert collapsed(body) == ["VIADD $R, 0x1", "VIADD $R, 0x3"]
