@@ -178,14 +178,15 @@ def _pair(record: Mapping[str, Any]) -> str:
 
 def first_level(found: Mapping[str, Any]) -> Iterator[str]:
     """What bench/first_level.py found: kernels by how much they change, those that hardly do in one line."""
-    records = found["records"]
+    least = min([record["least"] for record in found["records"]])
+    records = [record for record in found["records"] if record["least"] == least]
     by_code = defaultdict[str, dict[int, float]](dict)
     for record in records:
         if record["outcome"] == "equal":
             by_code[f"{record['kernel']}, {record['code']}"][record["left"] >> 10] = record["ratio"]
     sizes = sorted({size for ratios in by_code.values() for size in ratios})
-    least = ", ".join(sorted({f"{record['least'] >> 10}" for record in records}))
-    yield f"{len(records)} pairs: {_count(record['outcome'] for record in records)}. How many times as fast as with {least} KiB of L1:\n"
+    outcomes = _count(record["outcome"] for record in records)
+    yield f"{len(records)} pairs: {outcomes}. How many times as fast as with {least >> 10} KiB of L1:\n"
     yield f"| kernel, code | {' | '.join([f'{size} KiB' for size in sizes])} |\n|{'---|' * (len(sizes) + 1)}"
     change = {code: max([abs(math.log(ratio)) for ratio in ratios.values()]) for code, ratios in by_code.items()}
     shown = sorted([code for code in change if change[code] >= math.log(NOTICEABLE)], key=lambda code: -change[code])
