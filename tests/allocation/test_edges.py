@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 
 import pytest
@@ -112,3 +113,31 @@ def test_a_computed_place_where_other_control_comes_too(allocated: Allocated) ->
     ret = next(op for op in k.walk() if op.name == "sass.ret")
     assert not ret.successors[0].args
     assert [op.name for op in ret.successors[0].ops if op.name != "sass.mov"] == ["sass.label", "sass.next"]
+
+
+def _random_loop(rng: random.Random) -> str:
+    """Values that are alive all along a loop, are moved in it for wide operands, and are handed on to its arguments."""
+    values, arguments = [f"v{i}" for i in range(rng.randint(4, 7))], [f"x{i}" for i in range(rng.randint(1, 3))]
+
+    def passed(pool: list[str]) -> str:
+        return ", ".join([f"%{rng.choice(pool)}" for _ in arguments]) + " : " + " ".join(["R"] * len(arguments))
+
+    text = [f'%{value} = sass.s2r "=R, SR_CLOCKLO"()' for value in values]
+    text += ['%c = sass.isetp<"LT.AND"> "=P, PT, $R, 0x5, PT"(%v0)', f"sass.next ^loop({passed(values)})"]
+    text.append(f"^loop({', '.join([f'%{argument}: !sass.r' for argument in arguments])}):")
+    pool = [*values, *arguments]
+    for i in range(rng.randint(1, 4)):
+        width = rng.choice((2, 4))
+        group = ", ".join([f"%{value}" for value in rng.sample(pool, width)])
+        text.append(f'sass.sts<"{32 * width}"> "[$R], $R{width}"(%v0, {group})')
+        if rng.random() < 0.5:
+            text.append(f'%t{i} = sass.iadd3 "=R, $R, $R, RZ"(%{rng.choice(pool)}, %{rng.choice(pool)})')
+            pool.append(f"t{i}")
+    text += [f'sass.bra "^"() if %c ^loop({passed(pool)}), ^out', "^out:"]
+    return "\n".join([*text, *[f'sass.stg "[$R], $R"(%v0, %{value})' for value in rng.sample(values, 3)]])
+
+
+@pytest.mark.parametrize("seed", range(28, 428))
+def test_what_moves_in_a_loop_is_handed_on_from_where_it_is(seed: int, allocated: Allocated) -> None:
+    """In the first of these, a value goes back to its register at the end of the loop, and is an argument in the one that it leaves."""
+    allocated(_random_loop(random.Random(seed)))
