@@ -168,6 +168,28 @@ def passes(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"| `{name}` | no kernel of the suite needs it | | | |"
 
 
+def best(found: Mapping[str, Any]) -> Iterator[str]:
+    """Of each pass the pair in which it gains most, and in which of the comparisons of bench/pass_gains.py that is; `found` is one of them."""
+    settings = {
+        "pass-gains-launch": "left out of `launch`",
+        "pass-gains-default": "left out of `default`",
+        "pass-alone-launch": "by itself",
+        "pass-gains-unoptimised-launch": "left out, unoptimised build",
+        "pass-alone-unoptimised-launch": "by itself, unoptimised build",
+    }
+    rows = dict[str, tuple[float, str]]()
+    for name, setting in settings.items():
+        result = newest(name, RESULTS)
+        for record in result[1]["records"] if result is not None else ():
+            if record["outcome"] == "equal" and record["ratio"] > rows.get(record["pass"], (0.0, ""))[0]:
+                times = " → ".join([f"{1e6 * record['seconds'][side]:,.1f}" for side in ("without", "with")])
+                row = f"| `{record['pass']}` | {record['kernel']}, {setting} | {times} | {record['ratio']:.3f} | {record['low']:.3f} |"
+                rows[record["pass"]] = record["ratio"], row
+    yield f"Commit {found['commit']}.\n"
+    yield "| pass | kernel, comparison | µs without → with | without / with | at least (99 %) |\n|---|---|---|---|---|"
+    yield from [row for _, (_, row) in sorted(rows.items(), key=lambda item: -item[1][0])]
+
+
 def _pair(record: Mapping[str, Any]) -> str:
     place = f"`{record['pass']}` | {record['kernel']}, {record['launch']}"
     if record["outcome"] != "equal":
@@ -219,6 +241,7 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
     "launches": launches,
     "mutants": mutants,
     "passes": passes,
+    "best": best,
     "first-level": first_level,
     "emulation": emulation,
     "verification": verification,
