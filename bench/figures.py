@@ -169,7 +169,7 @@ def passes(found: Mapping[str, Any]) -> Iterator[str]:
 
 
 def best(found: Mapping[str, Any]) -> Iterator[str]:
-    """Of each pass the pair in which it gains most, and in which of the comparisons of bench/pass_gains.py that is; `found` is one of them."""
+    """Of each pass the pair in which it gains most, and in which comparison of bench/pass_gains.py that is; `found` is one of them."""
     settings = {
         "pass-gains-launch": "left out of `launch`",
         "pass-gains-default": "left out of `default`",
