@@ -112,6 +112,7 @@ def _is_constant_load(op: SassInstruction) -> bool:
 
 
 def _is_constant(op: SassInstruction) -> bool:
+    """It writes a number to a general register; not one that the linker fills in."""
     return op.MNEMONIC == "MOV" and not internals.operands(op) and op.link is None
 
 
@@ -127,7 +128,7 @@ def _key(op: Operation) -> Hashable | None:
         return None
     if not effects(op).pure and not _is_constant_load(op):
         return None
-    if op.MNEMONIC == "UMOV" and not internals.operands(op):
+    if op.MNEMONIC in ("MOV", "UMOV") and not internals.operands(op) and not _is_constant(op):
         return None
     kinds = tuple([r.type for r in op.results])
     return (op.name, op.template, op.modifiers, op.unless, op.constant_guard, op.link, op.fields, internals.operands(op), kinds)

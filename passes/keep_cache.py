@@ -16,16 +16,16 @@ from xdsl.passes import ModulePass
 
 from sassir.allocation.launch import LaunchBounds, bounds_of, launch_bounds
 from sassir.allocation.registers import MOST_REGISTERS
-from sassir.analysis.occupancy import occupancy, shared_partition
+from sassir.analysis.occupancy import shared_partition
 from sassir.dialect import internals
 from sassir.dialect.facts import facts_of
 from sassir.dialect.instruction import SassInstruction
-from sassir.dialect.operations import REGISTERS, KernelOp, added_shared
-from sassir.dialect.registers import R
+from sassir.dialect.operations import REGISTERS, KernelOp
+from sassir.dialect.registers import R, number_of
 from sassir.machine import machine
 from sassir.machine.hierarchy import GLOBAL_LOADS, HIERARCHIES
 from sassir.rewrite.kernels import free_kernels
-from sassir.schedule.budget import running_warps
+from sassir.schedule.budget import fitting, running_warps
 from sassir.translate.resources import RESERVED_REGISTERS
 
 ENOUGH = 32 * 1024
@@ -55,22 +55,19 @@ def registers_to_ask_for(kernel: KernelOp, arch: str, bounds: LaunchBounds) -> i
     used = _count(ops)
     if facts.block is None or used is None or not any(op.MNEMONIC in GLOBAL_LOADS for op in ops):
         return 0
-    threads = facts.block[0] * facts.block[1] * facts.block[2]
-    asked = bounds._replace(shared=bounds.shared + added_shared(kernel))
     both = HIERARCHIES[machine(arch).arch].first_size
 
     def left(count: int) -> int:
-        return both - shared_partition(arch, occupancy(arch, count, asked.shared + (facts.shared or 0), threads).shared)
+        return both - shared_partition(arch, fitting(arch, count, facts, bounds).shared)
 
     if left(used) >= ENOUGH:
         return 0
-    least = SHARE * running_warps(arch, used, facts, asked)
-    counts = [count for count in range(used, MOST_REGISTERS + 1) if running_warps(arch, count, facts, asked) >= least]
+    least = SHARE * running_warps(arch, used, facts, bounds)
+    counts = [count for count in range(used, MOST_REGISTERS + 1) if running_warps(arch, count, facts, bounds) >= least]
     return next((count for count in counts if left(count) >= ENOUGH), 0)
 
 
 def _count(ops: list[SassInstruction]) -> int | None:
     """The register count that the code needs; None where not all registers are chosen."""
-    values = [v for op in ops for v in (*op.results, *internals.operands(op)) if isinstance(v.type, R)]
-    numbers = [v.type.number for v in values if isinstance(v.type, R)]
+    numbers = {number_of(v) for op in ops for v in (*op.results, *internals.operands(op)) if isinstance(v.type, R)}
     return None if None in numbers else max([-1, *[n for n in numbers if n is not None]]) + 1 + RESERVED_REGISTERS

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from sassir.allocation.registers import MOST_REGISTERS
 from sassir.analysis.occupancy import occupancy
-from sassir.dialect.operations import KernelOp
+from sassir.dialect.operations import KernelOp, added_shared
 from sassir.translate.summaries import summaries
 
 
@@ -37,5 +37,7 @@ def launch_bounds(module: ModuleOp) -> dict[int | None, LaunchBounds]:
 
 
 def bounds_of(kernel: KernelOp, found: Mapping[int | None, LaunchBounds]) -> LaunchBounds:
-    """Of what `launch_bounds` found, the bounds of one kernel; such as say nothing for a kernel without a cubin."""
-    return found.get(kernel.section.data if kernel.section is not None else None, LaunchBounds())
+    """Of what `launch_bounds` found, the bounds of one kernel, with the shared memory that passes have added; such as say nothing for a
+    kernel without a cubin."""
+    bounds = found.get(kernel.section.data if kernel.section is not None else None, LaunchBounds())
+    return bounds._replace(shared=bounds.shared + added_shared(kernel))

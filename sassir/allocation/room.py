@@ -61,7 +61,7 @@ class SharedMemory(Room):
         self._row = -(-threads // _LANES) * _LANES * WORD
         """Bytes of one slot of all threads."""
         self._added = added_shared(kernel)
-        self._used = used + self._added
+        self._used = used
         self._rows = 0
         self._address: SSAValue | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from sassir.allocation.launch import LaunchBounds
-from sassir.analysis.occupancy import WARP, occupancy
+from sassir.analysis.occupancy import WARP, Occupancy, occupancy
 from sassir.dialect.facts import KernelFacts
 from sassir.encoders.library import base_architecture
 
@@ -21,19 +21,23 @@ MULTIPROCESSORS = {"sm_75": 72, "sm_80": 108, "sm_86": 84, "sm_89": 144, "sm_90"
 white papers); a grid that leaves some of them idle leaves as many on a smaller one."""
 
 
+def fitting(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> Occupancy:
+    """What a multiprocessor has room for if each thread takes `used` general registers."""
+    return occupancy(arch, max(used, 1), bounds.shared + (facts.shared or 0), _threads(facts, bounds))
+
+
 def running_warps(arch: str, used: int, facts: KernelFacts, bounds: LaunchBounds = UNKNOWN) -> int:
     """Warps that run on a multiprocessor at a time if each thread takes `used` general registers.
 
     `bounds` count where no fact says how large a block is. Where the grid is known and small it is the mean over its rounds: eight blocks
     of which six fit take as long as eight of which four fit (stencil3d7: 17 % slower with 40 registers than with 32 on an H200).
     """
-    threads = _threads(facts, bounds)
-    found = occupancy(arch, max(used, 1), bounds.shared + (facts.shared or 0), threads)
+    found = fitting(arch, used, facts, bounds)
     if facts.grid is None or not found.blocks:
         return found.warps
     blocks = -(-prod(facts.grid) // MULTIPROCESSORS[base_architecture(arch)])
     rounds = -(-blocks // found.blocks)
-    return found.warps if rounds > ROUNDS else round(blocks * -(-threads // WARP) / rounds)
+    return found.warps if rounds > ROUNDS else round(blocks * (found.warps // found.blocks) / rounds)
 
 
 def running_threads(arch: str, facts: KernelFacts) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sassir.analysis.loops import Loops
-from sassir.analysis.occupancy import MULTIPROCESSORS, occupancy
+from sassir.analysis.occupancy import occupancy
 from sassir.asm.instruction import INSTRUCTION_BYTES
 from sassir.asm.program import Function
 from sassir.cubin.cubin import Cubin
@@ -135,9 +135,8 @@ def _local_share(kernel: Kernel, shape: Shape, hierarchy: Hierarchy) -> float:
 def first_level(kernel: Kernel, shape: Shape) -> int:
     """Bytes of the first-level cache that each resident block can count on: its part of what shared memory leaves."""
     hierarchy = hierarchy_of(kernel.arch)
-    blocks = max(1, occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers).blocks)
-    taken = MULTIPROCESSORS[kernel.arch.rstrip("af")].reserved
-    return int(hierarchy.overheads.first_level * max(0, hierarchy.first_size // blocks - shape.shared - taken))
+    found = occupancy(kernel.arch, shape.registers, shape.shared, shape.threads, shape.barriers)
+    return int(hierarchy.overheads.first_level * ((hierarchy.first_size - found.shared) // max(1, found.blocks)))
 
 
 def hierarchy_of(arch: str) -> Hierarchy:

@@ -28,7 +28,7 @@ from sassir.translate.cubin import read_module
 
 CUBINS = Path(__file__).parents[1] / "cubins"
 
-Allocated = Callable[[str], tuple[KernelOp, Allocation]]
+Allocated = Callable[..., tuple[KernelOp, Allocation]]
 Values = frozenset[SSAValue]
 """Values of the original kernel that are equal to what some place holds now."""
 
@@ -229,10 +229,10 @@ def kernel() -> Callable[..., KernelOp]:
 
 @pytest.fixture
 def allocated(kernel: Callable[..., KernelOp], same_values: Callable[[KernelOp], Callable[[], None]]) -> Allocated:
-    """A kernel, allocated and checked, and what that took."""
+    """A kernel (as `kernel` makes it), allocated and checked, and what that took."""
 
-    def run(body: str) -> tuple[KernelOp, Allocation]:
-        check = same_values(k := kernel(body))
+    def run(body: str, *undefined: Sequence[str] | str) -> tuple[KernelOp, Allocation]:
+        check = same_values(k := kernel(body, *undefined))
         found = allocate(k, "sm_90")
         verify_ssa(k.body)
         check_allocation(k.body)

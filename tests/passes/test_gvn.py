@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from sassir.asm import INSTRUCTION_BYTES, Function, Line
 from sassir.asm.parse import parse_instruction
 from sassir.dialect.instruction import SassInstruction
-from sassir.passes.gvn import MOST_KEPT, GlobalValueNumbering
+from sassir.dialect.operations import KernelOp
+from sassir.passes.gvn import MOST_KEPT, GlobalValueNumbering, number_values
 from sassir.passes.verify_ssa import VerifySsa
 from sassir.passes.virtualise import Virtualise
+from sassir.translate.cubin import read_module
 from sassir.translate.lift import ARCH, lift_function
 
 
@@ -49,3 +53,16 @@ def test_what_is_loaded_again_on_one_way_is_not_known_on_another() -> None:
     again = [*_copy(MOST_KEPT + 2)]
     text = [*first, f"@P0 BRA .+{16 * (len(again) + 2):#x}", *again, "EXIT", *again, "EXIT"]
     assert len(_loads(text)) == MOST_KEPT + 2 + 2 + 2
+
+
+def test_what_the_linker_fills_in_stays() -> None:
+    """Also where the same is filled in twice: each place has a relocation of its own."""
+    module = read_module((Path(__file__).parents[1] / "cubins" / "unplaced.sm_90.cubin").read_bytes())
+    kernel = next(k for k in module.body.ops if isinstance(k, KernelOp) and k.function.data == "two_unplaced")
+    linked = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.link is not None]
+    for op in linked:
+        assert op.parent is not None
+        op.parent.insert_op_after(op.clone(), op)
+    number_values(kernel)
+    left = [op for block in kernel.body.blocks for op in block.ops if isinstance(op, SassInstruction) and op.link is not None]
+    assert len(left) == 2 * len(linked) == 4
